@@ -1,11 +1,18 @@
 /** The residues that the answer proof computes with: sums of products, extrema as sets, hashes in the place of functions. */
 import { describe, expect, it } from "vitest";
-import type { Number_ } from "../../src/compiler/prove/algebra.js";
+import type { Algebra, Number_ } from "../../src/compiler/prove/algebra.js";
+import { Size } from "../../src/compiler/prove/degrees.js";
+import { ExponentialAlgebra } from "../../src/compiler/prove/exponentials.js";
 import { FieldAlgebra } from "../../src/compiler/prove/field.js";
-import { inverse, keyOf, P, placesOf, Q, R, type Residues, times, VALUES } from "../../src/compiler/prove/residues.js";
+import { inverse, times } from "../../src/compiler/prove/modular.js";
+import { drawPrimes, isPrime, PRIMES, SAFE_PRIMES } from "../../src/compiler/prove/primes.js";
+import { CannotTell } from "../../src/compiler/prove/results.js";
+import { keyOf, NO_PROGRAM, placesOf, type Residues } from "../../src/compiler/prove/residues.js";
 
-const member = (n: number): Residues => VALUES.member(n);
-const standIn = (tag: number, args: readonly Residues[]): Residues => VALUES.standIn(tag, args);
+const FIELDS = NO_PROGRAM.plain;
+const { p: P, q: Q, r: R } = FIELDS;
+const member = (n: number): Residues => FIELDS.member(n);
+const standIn = (tag: number, args: readonly Residues[]): Residues => FIELDS.standIn(tag, args);
 
 const leaves = (a: FieldAlgebra, n: number, rank = 0): Number_[] =>
   Array.from({ length: n }, (_, i) => a.leaf(0, "x", rank, i));
@@ -30,7 +37,7 @@ describe("members of the fields", () => {
     const first = (text: string, seed: number): string =>
       [0, 1, 2]
         .map((n) => {
-          const { p, q, r } = placesOf(keyOf(text, seed)).values.member(n);
+          const { p, q, r } = placesOf(keyOf(text, seed)).plain.member(n);
           return `${p} ${q} ${r}`;
         })
         .join();
@@ -60,8 +67,8 @@ describe("members of the fields", () => {
     const count = 60_000;
     const all: Residues[] = [];
     for (let i = 0; i < count; i++) all.push(member(i), standIn(5, [member(i)]), standIn(5, [member(i), member(0)]));
-    const birthdays = (all.length * all.length) / 2 / 2 ** 26;
     for (const field of ["p", "q", "r"] as const) {
+      const birthdays = (all.length * all.length) / 2 / FIELDS[field];
       const equal = all.length - new Set(all.map((x) => x[field])).size;
       // Nearly a Poisson distribution: five of its standard deviations.
       expect(Math.abs(equal - birthdays)).toBeLessThan(5 * Math.sqrt(birthdays));
@@ -74,6 +81,125 @@ describe("members of the fields", () => {
     const different = [standIn(1, [x, y]), standIn(1, [y, x]), standIn(2, [x, y]), standIn(1, [x]), standIn(1, [x, x])];
     expect(new Set(different.map(({ p }) => p)).size).toBe(different.length);
     expect(standIn(1, [x, y])).toEqual(different[0]);
+  });
+});
+
+describe("primes", () => {
+  const [LEAST, MOST] = [2 ** 26 - 2 ** 24, 2 ** 26];
+
+  /** Odd numbers with a factor, by halves. */
+  const composite = new Uint8Array(MOST / 2);
+  for (let i = 3; i * i < MOST; i += 2)
+    if (composite[i >> 1] === 0) for (let j = i * i; j < MOST; j += 2 * i) composite[j >> 1] = 1;
+  const isInSieve = (n: number): boolean => n % 2 === 1 && composite[n >> 1] === 0;
+
+  it("are as many as the bound says", () => {
+    let [all, safe] = [0, 0];
+    for (let n = LEAST + 1; n < MOST; n += 2) {
+      if (!isInSieve(n)) continue;
+      all++;
+      if (isInSieve((n - 1) / 2)) safe++;
+    }
+    expect([all, safe]).toEqual([PRIMES, SAFE_PRIMES]);
+  });
+
+  it("are told from other numbers", () => {
+    for (const from of [LEAST, LEAST / 2, MOST - 20_000])
+      for (let n = from + 1; n < from + 20_000; n += 2) expect(isPrime(n), String(n)).toBe(isInSieve(n));
+  });
+
+  it("are three different ones, the same for a key and hardly ever for two, from the whole range", () => {
+    for (const areSafe of [false, true]) {
+      const drawn = Array.from({ length: 300 }, (_, seed) => drawPrimes(keyOf("kernel", seed), areSafe));
+      for (const [seed, three] of drawn.entries()) {
+        expect(new Set(three).size).toBe(3);
+        expect(drawPrimes(keyOf("kernel", seed), areSafe)).toEqual(three);
+        for (const p of three) expect(isInSieve(p) && (!areSafe || isInSieve((p - 1) / 2))).toBe(true);
+      }
+      const all = drawn.flat();
+      expect(new Set(all).size).toBeGreaterThan(areSafe ? 870 : 895);
+      // Each of eight parts of the range has about as many, within five standard deviations.
+      const parts = Array.from({ length: 8 }, (_, k) =>
+        all.filter((p) => Math.floor((8 * (p - LEAST)) / 2 ** 24) === k),
+      );
+      for (const { length } of parts) expect(Math.abs(length - 900 / 8)).toBeLessThan(5 * Math.sqrt(900 / 8));
+    }
+  });
+});
+
+describe("what may be equal by accident", () => {
+  const squared = (a: Algebra, x: Number_, times: number): Number_ => {
+    let power = x;
+    for (let k = 0; k < times; k++) power = a.mul(power, power);
+    return power;
+  };
+  const algebras: (() => Algebra)[] = [() => new FieldAlgebra(), () => new ExponentialAlgebra(new Map())];
+
+  it("of a high degree is not told", () => {
+    for (const make of algebras) {
+      const a = make();
+      const [x, y] = [0, 1].map((n) => a.leaf(0, "x", 0, n)) as [Number_, Number_];
+      const pair = (n: number): [Number_, Number_] => [squared(a, a.mul(x, y), n - 1), a.mul(squared(a, x, n - 1), squared(a, y, n - 1))]; // prettier-ignore
+      expect(a.isSame(...pair(12))).toBe(true);
+      expect(() => a.isSame(...pair(13))).toThrow(CannotTell);
+      // What differs differs.
+      expect(a.isSame(squared(a, x, 20), squared(a, y, 20))).toBe(false);
+      for (const use of [
+        () => a.apply("f", [squared(a, x, 20)]),
+        () => a.extreme("max", squared(a, x, 20), y),
+        () => a.div(y, squared(a, x, 20)),
+        () => a.select(a.compare("lt", squared(a, x, 20), y), squared(a, x, 20), y),
+        () => a.isSame(a.compare("eq", squared(a, x, 20), y), 0),
+      ])
+        expect(use).toThrow(CannotTell);
+    }
+  });
+
+  it("with large coefficients is not told, and that of some is", () => {
+    const a = new FieldAlgebra();
+    const [x, y] = leaves(a, 2) as [Number_, Number_];
+    const scaled = (n: number): [Number_, Number_] => {
+      const by = (v: Number_): Number_ => Array.from({ length: n }, () => 2 ** 50 - 27).reduce<Number_>((u, c) => a.mul(u, c), v); // prettier-ignore
+      return [by(a.add(x, y)), a.add(by(x), by(y))];
+    };
+    expect(a.isSame(...scaled(10))).toBe(true);
+    expect(() => a.isSame(...scaled(60))).toThrow(CannotTell);
+    // -1e30 stands for the least number in many programs.
+    const e = new ExponentialAlgebra(new Map());
+    const z = e.leaf(0, "x", 0, 0);
+    const least = (c: number): Number_ => e.apply("exp", [e.sub(c, e.extreme("max", c, z))]);
+    expect(e.isSame(least(-1e30), least(-1e30))).toBe(true);
+    expect(e.isSame(least(-1e30), least(-2e30))).toBe(false);
+  });
+
+  it("is no sum of many quotients, products or choices", () => {
+    const a = new FieldAlgebra();
+    const x = leaves(a, 1500);
+    const sum = (of: (v: Number_) => Number_, from: readonly Number_[]): Number_ =>
+      from.reduce((total, v) => a.add(total, of(v)), 0);
+    const same = (of: (v: Number_) => Number_): boolean => a.isSame(sum(of, x), sum(of, x.toReversed()));
+    expect(same((v) => a.div(v, x[0]!))).toBe(true);
+    expect(same((v) => a.div(v, 7))).toBe(true);
+    expect(same((v) => a.add(a.div(v, a.add(x[0]!, x[1]!)), a.div(v, x[2]!)))).toBe(true);
+    expect(same((v) => a.div(1, v))).toBe(true);
+    expect(same((v) => a.mul(v, v))).toBe(true);
+    const largest = x.reduce((best, v) => a.select(a.compare("lt", x[0]!, v), v, best));
+    expect(a.isSame(largest, a.add(a.sub(largest, x[5]!), x[5]!))).toBe(true);
+  });
+
+  it("counts degrees and coefficients of what is divided, too", () => {
+    const [x, c] = [Size.MEMBER, Size.ofFraction(3, 4)];
+    const both = (s: Size): [number, number] => [s.wholeDegree, s.wholeNorm];
+    expect(both(x.plus(x))).toEqual([1, 2]);
+    expect(both(x.times(x).plus(x))).toEqual([2, 2]);
+    expect(both(x.times(c).plus(x))).toEqual([1, 28]);
+    // x / (x · x + x) is of degree 3, and half of it, too.
+    const quotient = x.times(x.times(x).plus(x).inverse);
+    expect(both(quotient)).toEqual([3, 2]);
+    expect(both(quotient.plus(quotient))).toEqual([3, 4]);
+    expect(both(quotient.plus(x.inverse))).toEqual([5, 6]);
+    expect(both(c.inverse)).toEqual([0, 12]);
+    expect(both(x.or(x.times(Size.ofFraction(5, 1))))).toEqual([1, 5]);
   });
 });
 

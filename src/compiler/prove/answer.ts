@@ -91,7 +91,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
  * rounding: then what it compares is what the claim compares.
  */
 export function isRoundedAsClaimed(kernel: Kernel, options: AnswerOptions): boolean {
-  const algebra = new RoundingAlgebra(dtypesOf(kernel), false, randomPlaces(kernel, options.seed ?? 0).values);
+  const algebra = new RoundingAlgebra(dtypesOf(kernel), false, randomPlaces(kernel, options.seed ?? 0).plain);
   try {
     return new Run(kernel, { ...options, launches: 1 }, algebra).firstDifference() === null;
   } catch (e) {
@@ -134,7 +134,7 @@ function algebraFor(kernel: Kernel, seed: number, isExponential: boolean): Algeb
   const places = randomPlaces(kernel, seed);
   return isExponential
     ? new ExponentialAlgebra(dtypesOf(kernel), places)
-    : new FieldAlgebra(dtypesOf(kernel), places.values);
+    : new FieldAlgebra(dtypesOf(kernel), places.plain);
 }
 
 /** Where an output is not what it should be. For a `partial` output the rank is 0, and the value that of all ranks. */

@@ -10,6 +10,7 @@
 import type { Comparison } from "../ir/ops.js";
 import { type DType, DTYPES, isDType, isNarrow, type ScalarKind } from "../types/dtype.js";
 import { type Accumulator, type Algebra, type Factors, type Number_, type Term, tidy } from "./algebra.js";
+import { CannotTell } from "./results.js";
 import { Applied, Leaf, Poison, Product, Sum } from "./terms.js";
 import { type RangeOf, WholeNumbers } from "./whole-numbers.js";
 
@@ -18,6 +19,9 @@ const LARGEST_EXPANSION = 64;
 
 /** Summands of all sums together; beyond, memory would run out. */
 const LARGEST_TOTAL = 5_000_000;
+
+/** Factors of one product; random members tell no longer ones apart (`Fields.isWeak`). */
+const LONGEST_PRODUCT = 5000;
 
 /** Thrown when memory would run out. */
 export class TooLarge extends Error {}
@@ -161,6 +165,8 @@ export class ExactAlgebra implements Algebra {
 
   private product(a: Term, b: Term): Term {
     const factors = [...(a instanceof Product ? a.factors : [a]), ...(b instanceof Product ? b.factors : [b])];
+    if (factors.length > LONGEST_PRODUCT)
+      throw new CannotTell(`a product of more than ${LONGEST_PRODUCT} factors is not looked through`);
     factors.sort((x, y) => x.id - y.id);
     return this.intern(`m${factors.map((f) => f.id).join("*")}`, (id) => new Product(id, factors));
   }

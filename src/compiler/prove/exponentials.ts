@@ -13,7 +13,8 @@ import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js"
 import type { Comparison } from "../ir/ops.js";
 import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import { FieldAlgebra } from "./field.js";
-import { EXPONENTS, type Places, Residues, times, VALUES } from "./residues.js";
+import { times } from "./modular.js";
+import { type Fields, NO_PROGRAM, type Places, Residues } from "./residues.js";
 
 /** A value in both places. */
 class Dual implements Term {
@@ -53,9 +54,12 @@ class DualFactors extends Array<Number_> {
 export class ExponentialAlgebra implements Algebra {
   readonly values: FieldAlgebra;
   readonly exponents: FieldAlgebra;
+  /** Of the first place. */
+  private readonly fields: Fields;
 
   /** @param dtypes of the inputs */
-  constructor(dtypes: ReadonlyMap<string, DType>, places: Places = { values: VALUES, exponents: EXPONENTS }) {
+  constructor(dtypes: ReadonlyMap<string, DType>, places: Places = NO_PROGRAM) {
+    this.fields = places.values;
     this.values = new FieldAlgebra(dtypes, places.values);
     this.exponents = new FieldAlgebra(dtypes, places.exponents);
   }
@@ -84,7 +88,7 @@ export class ExponentialAlgebra implements Algebra {
   add(a: Number_, b: Number_): Number_ {
     if (a === 0) return b;
     if (b === 0) return a;
-    const exponential = this.hasExponential(a, b) ? VALUES.times(this.power(a), this.power(b)) : null;
+    const exponential = this.hasExponential(a, b) ? this.fields.times(this.power(a), this.power(b)) : null;
     return dual(
       this.values.add(valueOf(a), valueOf(b)),
       this.exponents.add(exponentOf(a), exponentOf(b)),
@@ -95,7 +99,9 @@ export class ExponentialAlgebra implements Algebra {
 
   sub(a: Number_, b: Number_): Number_ {
     if (b === 0) return a;
-    const exponential = this.hasExponential(a, b) ? VALUES.times(this.power(a), VALUES.inverse(this.power(b))) : null;
+    const exponential = this.hasExponential(a, b)
+      ? this.fields.times(this.power(a), this.fields.inverse(this.power(b)))
+      : null;
     return dual(
       this.values.sub(valueOf(a), valueOf(b)),
       this.exponents.sub(exponentOf(a), exponentOf(b)),
@@ -160,19 +166,19 @@ export class ExponentialAlgebra implements Algebra {
   private power(x: Number_): Residues {
     const known = exponentialOf(x);
     if (known !== null) return known;
-    const { p, q, r } = this.exponents.of(exponentOf(x));
-    return new Residues(power(p, VALUES.p), power(q, VALUES.q), power(r, VALUES.r));
+    const { p, q, r } = this.exponents.told(exponentOf(x));
+    return new Residues(power(p, this.fields.p), power(q, this.fields.q), power(r, this.fields.r));
   }
 
   private readonly logarithms = new Map<number, Residues>();
 
   private logarithm(x: Number_): Residues {
-    const { p, q, r } = this.values.of(valueOf(x));
+    const { p, q, r } = this.values.told(valueOf(x));
     // Two residues tell values apart nearly as well as three, and a logarithm is of what all ranks compute alike.
     const key = p * 2 ** 26 + q;
     let found = this.logarithms.get(key);
     if (found === undefined) {
-      found = new Residues(logarithm(p, VALUES.p), logarithm(q, VALUES.q), logarithm(r, VALUES.r));
+      found = new Residues(logarithm(p, this.fields.p), logarithm(q, this.fields.q), logarithm(r, this.fields.r));
       this.logarithms.set(key, found);
     }
     return found;
@@ -240,7 +246,20 @@ class DualTotal implements Accumulator {
 const WINDOW = 9;
 const WINDOWS = 3;
 
-/** Made once for each prime: 4 to the power of d · 2^(9 w), by w and d. A softmax over a vocabulary asks for millions of powers. */
+/** Primes whose tables are kept: those of the programs that were looked at last. */
+const MOST_TABLES = 9;
+
+/** What is made once for each prime. */
+function kept<X>(tables: Map<number, X>, m: number, make: (m: number) => X): X {
+  let made = tables.get(m);
+  if (made === undefined) {
+    if (tables.size >= MOST_TABLES) tables.delete(tables.keys().next().value!);
+    tables.set(m, (made = make(m)));
+  }
+  return made;
+}
+
+/** 4 to the power of d · 2^(9 w), by w and d. A softmax over a vocabulary asks for millions of powers. */
 const tablesOf = new Map<number, readonly Int32Array[]>();
 
 function tablesFor(m: number): readonly Int32Array[] {
@@ -256,8 +275,7 @@ function tablesFor(m: number): readonly Int32Array[] {
 
 /** 4 to a power below 2^27, modulo a prime. */
 function power(exponent: number, m: number): number {
-  let tables = tablesOf.get(m);
-  if (tables === undefined) tablesOf.set(m, (tables = tablesFor(m)));
+  const tables = kept(tablesOf, m, tablesFor);
   const last = 2 ** WINDOW - 1;
   const low = times(tables[0]![exponent & last]!, tables[1]![(exponent >> WINDOW) & last]!, m);
   return times(low, tables[2]![exponent >> (2 * WINDOW)]!, m);
@@ -274,7 +292,6 @@ interface Steps {
   readonly large: number;
 }
 
-/** Made once for each prime: they do not change. */
 const stepsOf = new Map<number, Steps>();
 
 const SLOTS = 4 * STEPS - 1;
@@ -294,9 +311,7 @@ function stepsFor(m: number): Steps {
 
 /** The exponent of 4 that gives the square of x, halved, modulo (m - 1) / 2; 0 of 0. By small steps and large ones. */
 function logarithm(x: number, m: number): number {
-  let steps = stepsOf.get(m);
-  if (steps === undefined) stepsOf.set(m, (steps = stepsFor(m)));
-  const { powers, exponents, large } = steps;
+  const { powers, exponents, large } = kept(stepsOf, m, stepsFor);
   const order = (m - 1) / 2;
   let value = times(x, x, m);
   for (let e = 0; e < order; e += STEPS) {

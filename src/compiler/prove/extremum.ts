@@ -1,6 +1,6 @@
 /** Values of `min` and `max`, which are sets: of any number of values, in any order and however often. */
 import type { Term } from "./algebra.js";
-import { type Fields, type Residues, ZERO } from "./residues.js";
+import { type Fields, Residues, ZERO } from "./residues.js";
 
 export type ExtremeFunction = "min" | "max";
 
@@ -53,7 +53,11 @@ class Members {
   standIn(size: number): Residues {
     const { all, fields, fn } = this;
     let sum = ZERO;
-    for (let i = 0; i < size; i++) sum = fields.plus(sum, all[i]!);
+    let largest = all[0]!.size;
+    for (let i = 0; i < size; i++) {
+      sum = fields.plus(sum, all[i]!);
+      largest = largest.or(all[i]!.size);
+    }
     const mean = fields.times(sum, fields.inverse(fields.residues(size)));
     let rest = ZERO;
     for (let i = 0; i < size; i++) {
@@ -62,7 +66,9 @@ class Members {
     }
     // Of the sum, not the sum: those of different sets could be equal.
     const whole = fields.standIn(-2, [rest]);
-    return fn === "max" ? fields.plus(mean, whole) : fields.minus(mean, whole);
+    const { p, q, r } = fn === "max" ? fields.plus(mean, whole) : fields.minus(mean, whole);
+    // It is one of its members.
+    return new Residues(p, q, r, largest.or(whole.size));
   }
 
   copy(size: number): Members {

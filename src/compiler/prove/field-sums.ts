@@ -2,7 +2,9 @@
 import type { Accumulator, Factors, Number_ } from "./algebra.js";
 import type { FieldAlgebra } from "./field.js";
 import { isWrapped, Wrapped } from "./field-values.js";
-import { type Fields, plus, Residues, rest, times, ZERO } from "./residues.js";
+import { type Size } from "./degrees.js";
+import { plus, rest, times } from "./modular.js";
+import { type Fields, Residues, ZERO } from "./residues.js";
 
 /** As many products of 39 bits have an exact sum in a double. */
 const MOST_PRODUCTS = 2 ** 14;
@@ -14,6 +16,7 @@ export class Total implements Accumulator {
   private p = 0;
   private q = 0;
   private r = 0;
+  private size: Size = ZERO.size;
   private isZero = true;
   /** The same sum of what had not wrapped; null while nothing had. */
   private unwrapped: Total | null = null;
@@ -28,7 +31,8 @@ export class Total implements Accumulator {
     if (by !== 1) return this.addProduct(x, by);
     this.isZero = false;
     this.noteWrapped(x, x)?.add(this.algebra.unwrapped(x));
-    const { p, q, r } = this.algebra.of(x);
+    const { p, q, r, size } = this.algebra.of(x);
+    this.size = this.size.plus(size);
     this.p = plus(this.p, p, this.fields.p);
     this.q = plus(this.q, q, this.fields.q);
     this.r = plus(this.r, r, this.fields.r);
@@ -40,6 +44,7 @@ export class Total implements Accumulator {
     this.noteWrapped(a, b)?.addProduct(this.algebra.unwrapped(a), this.algebra.unwrapped(b));
     const x = this.algebra.of(a);
     const y = this.algebra.of(b);
+    this.size = this.size.plus(x.size.times(y.size));
     this.p = plus(this.p, times(x.p, y.p, this.fields.p), this.fields.p);
     this.q = plus(this.q, times(x.q, y.q, this.fields.q), this.fields.q);
     this.r = plus(this.r, times(x.r, y.r, this.fields.r), this.fields.r);
@@ -59,11 +64,13 @@ export class Total implements Accumulator {
     let qh = 0;
     let rl = 0;
     let rh = 0;
+    let { size } = this;
     for (let k = from; k < to; k++) {
       const x = a[k]!;
       const y = b[k]!;
       if (x === ZERO || y === ZERO) continue;
       this.isZero = false;
+      size = size.plus(x.size.times(y.size));
       pl += x.p * (y.p & 0x1fff);
       ph += x.p * (y.p >>> 13);
       ql += x.q * (y.q & 0x1fff);
@@ -71,6 +78,7 @@ export class Total implements Accumulator {
       rl += x.r * (y.r & 0x1fff);
       rh += x.r * (y.r >>> 13);
     }
+    this.size = size;
     this.p = whole(this.p, pl, ph, this.fields.p);
     this.q = whole(this.q, ql, qh, this.fields.q);
     this.r = whole(this.r, rl, rh, this.fields.r);
@@ -80,13 +88,13 @@ export class Total implements Accumulator {
   private noteWrapped(a: Number_, b: Number_): Total | null {
     if (this.unwrapped === null && isWrapped(a, b)) {
       this.unwrapped = new Total(this.algebra);
-      this.unwrapped.add(new Residues(this.p, this.q, this.r));
+      this.unwrapped.add(new Residues(this.p, this.q, this.r, this.size));
     }
     return this.unwrapped;
   }
 
   build(): Number_ {
-    const sum = new Residues(this.p, this.q, this.r);
+    const sum = new Residues(this.p, this.q, this.r, this.size);
     if (this.unwrapped !== null) return new Wrapped(sum, this.algebra.of(this.unwrapped.build()), null);
     return this.isZero ? 0 : sum;
   }

@@ -56,7 +56,7 @@ export class Compared implements Term {
   private find(): Residues {
     const { algebra, fn, isNegated } = this;
     const { fields } = algebra;
-    let difference = fields.minus(algebra.of(this.b), algebra.of(this.a));
+    let difference = algebra.difference(this.b, this.a);
     const holds = difference.equals(ZERO) ? fields.residues(fn === "eq" ? 1 : 0) : null;
     if (fn === "eq" && 2 * difference.p > fields.p) difference = fields.minus(ZERO, difference);
     const value = holds ?? algebra.apply(fn, [difference]);

@@ -1,10 +1,11 @@
 /**
  * Equality of values for all data, by their residues. Every input element is a random member of three prime fields, and
  * sums, products and quotients are computed there. Two rational expressions of degree d that differ agree in all three
- * with a chance of at most (d / 2^26)^3, 2^-66 for a degree of 16 (Schwartz and Zippel, 1979 and
- * 1980); those that are equal agree always, in whatever form they are written. Functions that are not rational are
+ * with a chance of at most (d / 2^25.5)^3, 2^-64 for a degree of 16 (Schwartz and Zippel, 1979 and
+ * 1980), and a little more where coefficients are large: the primes are drawn at random, too, so that few of them divide one. Where the
+ * chance is more than 2^-40, nothing is said. Those that are equal agree always, in whatever form they are written. Functions that are not rational are
  * members as if new and random for each distinct list of arguments: hashes of them, which agree for two lists with a
- * chance of 2^-78. Roundings are the identity: the claim is about the mathematics.
+ * chance of 2^-76. Roundings are the identity: the claim is about the mathematics.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { foldCompare } from "../ir/functions.js";
@@ -14,7 +15,9 @@ import { type DType, DTYPES, isDType, isNarrow, type ScalarKind } from "../types
 import { type ExtremeFunction, Extremum } from "./extremum.js";
 import { NOTHING, Total } from "./field-sums.js";
 import { Compared, fitsOf, isWrapped, type Quotient, Wrapped } from "./field-values.js";
-import { type Fields, inverse, residue, Residues, times, VALUES, ZERO } from "./residues.js";
+import { chosen, type Size } from "./degrees.js";
+import { type Fields, NO_PROGRAM, Residues, ZERO } from "./residues.js";
+import { CannotTell } from "./results.js";
 
 /** The largest finite numbers. */
 const LARGEST_F8 = { f8e4m3: 448, f8e5m2: 57344 } as const;
@@ -44,7 +47,7 @@ export class FieldAlgebra implements Algebra {
   /** @param dtypes of the inputs */
   constructor(
     private readonly dtypes: ReadonlyMap<string, DType> = new Map(),
-    readonly fields: Fields = VALUES,
+    readonly fields: Fields = NO_PROGRAM.plain,
   ) {}
 
   leaf(launch: number, buffer: string, rank: number, index: number): Term {
@@ -91,13 +94,34 @@ export class FieldAlgebra implements Algebra {
 
   private constant(x: number): Residues {
     const fraction = fractionOf(x);
-    if (fraction === null) {
+    // What is no simple fraction, or as large as -1e30, may as well be any number.
+    if (fraction === null || !Number.isSafeInteger(fraction[0])) {
       const value = this.fields.standIn(this.tag(`constant ${Math.fround(Math.abs(x))}`), []);
       return x > 0 ? value : this.fields.minus(ZERO, value);
     }
-    const of = (m: number): number => times(residue(fraction[0], m), inverse(residue(fraction[1], m), m), m);
-    const { p, q, r } = this.fields;
-    return new Residues(of(p), of(q), of(r));
+    return this.fields.residues(...fraction);
+  }
+
+  /** @throws CannotTell where values of a size may be equal by accident */
+  private require(size: Size): void {
+    if (this.fields.isWeak(size))
+      throw new CannotTell(
+        "it is found by random members of prime fields, and what is computed here has so high a degree, or so large coefficients, that two such expressions may agree there by accident, more often than once in 2⁴⁰ times",
+      );
+  }
+
+  /** What is told apart from others from now on, by its residues alone. */
+  told(x: Number_): Residues {
+    const of = this.of(x);
+    this.require(of.size);
+    return of;
+  }
+
+  /** The difference of two values, of which it matters whether it is 0. */
+  difference(a: Number_, b: Number_): Residues {
+    const difference = this.fields.minus(this.of(a), this.of(b));
+    this.require(difference.size);
+    return difference;
   }
 
   add(a: Number_, b: Number_): Number_ {
@@ -131,7 +155,7 @@ export class FieldAlgebra implements Algebra {
 
   div(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a / b;
-    const y = this.of(b);
+    const y = this.told(b);
     // No member of the fields: neither 0 nor equal to anything else.
     if (y.equals(ZERO)) return this.apply("divided by zero", [a]);
     if (typeof b === "number" && a instanceof Extremum) return a.times(this.fields.inverse(y), 1 / b);
@@ -179,10 +203,10 @@ export class FieldAlgebra implements Algebra {
     if (b === neutral) return a;
     const x = a instanceof Extremum && a.fn === fn ? a : null;
     const y = b instanceof Extremum && b.fn === fn ? b : null;
-    if (x !== null) return y === null ? x.with(this.of(b)) : x.join(y);
-    if (y !== null) return y.with(this.of(a));
-    const u = this.of(a);
-    const v = this.of(b);
+    if (x !== null) return y === null ? x.with(this.told(b)) : x.join(y);
+    if (y !== null) return y.with(this.told(a));
+    const u = this.told(a);
+    const v = this.told(b);
     if (u.equals(v)) return a;
     const slot = (u.p ^ (v.p << 1) ^ (fn === "min" ? 1 : 0)) & (FOLDS - 1);
     let begun = this.folds[slot];
@@ -219,7 +243,7 @@ export class FieldAlgebra implements Algebra {
     const { dividend, divisor, factor } = quotient;
     return [1 / most, divisor.scale / factor].some((f) => {
       if (!(Math.abs(1 / f) <= most)) return false;
-      const part = this.fields.times(this.of(dividend), this.of(f));
+      const part = this.told(this.mul(dividend, f));
       return divisor.has(part) && divisor.has(this.fields.minus(ZERO, part));
     });
   }
@@ -262,7 +286,10 @@ export class FieldAlgebra implements Algebra {
     const isInfinite = (x: Number_): boolean => typeof x === "number" && !Number.isFinite(x);
     if (isInfinite(a) || isInfinite(b)) return this.apply("select", [condition, a, b]);
     // A condition is 0 or 1: written as b + condition · (a - b), a choice is seen to pass through sums.
-    return this.add(b, this.mul(condition, this.sub(a, b)));
+    const choice = this.add(b, this.mul(condition, this.sub(a, b)));
+    if (!(choice instanceof Residues)) return choice;
+    const { p, q, r } = choice;
+    return new Residues(p, q, r, chosen(this.of(condition).size, this.of(a).size, this.of(b).size));
   }
 
   /** `x` if a < b, else `y`: where x - y is a positive multiple of b - a, the larger of them; of a negative one, the smaller. */
@@ -271,23 +298,23 @@ export class FieldAlgebra implements Algebra {
     if (x === a && y === b) return this.extreme("min", a, b);
     if ([x, y].some((value) => typeof value === "number" && !Number.isFinite(value))) return null;
     const compared = this.sub(b, a);
-    const chosen = this.of(this.sub(x, y));
+    const between = this.difference(x, y);
     for (const times of [1, 2, 0.5]) {
       const multiple = this.mul(compared, times);
-      if (chosen.equals(this.of(multiple))) return this.extreme("max", x, y);
-      if (chosen.equals(this.of(this.sub(0, multiple)))) return this.extreme("min", x, y);
+      if (between.equals(this.of(multiple))) return this.extreme("max", x, y);
+      if (between.equals(this.of(this.sub(0, multiple)))) return this.extreme("min", x, y);
     }
     return null;
   }
 
   apply(fn: string, args: readonly Number_[], commutes = false): Residues {
-    if (args.length === 1) return this.fields.standIn(this.tag(fn), [this.of(args[0]!)]);
+    if (args.length === 1) return this.fields.standIn(this.tag(fn), [this.told(args[0]!)]);
     if (args.length === 2) {
       // Most have two, and an array that is sorted would take more time than all else.
-      const [x, y] = [this.of(args[0]!), this.of(args[1]!)];
+      const [x, y] = [this.told(args[0]!), this.told(args[1]!)];
       return this.fields.standIn(this.tag(fn), commutes && inOrder(x, y) > 0 ? [y, x] : [x, y]);
     }
-    const of = args.map((a) => this.of(a));
+    const of = args.map((a) => this.told(a));
     if (commutes) of.sort(inOrder);
     return this.fields.standIn(this.tag(fn), of);
   }
@@ -308,7 +335,12 @@ export class FieldAlgebra implements Algebra {
   }
 
   isSame(a: Number_, b: Number_): boolean {
-    return a === b || this.of(a).equals(this.of(b));
+    if (a === b) return true;
+    const [x, y] = [this.of(a), this.of(b)];
+    if (!x.equals(y)) return false;
+    // What is equal in itself is so by no accident.
+    if (x !== y) this.require(x.size.plus(y.size));
+    return true;
   }
 }
 

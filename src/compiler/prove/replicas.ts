@@ -41,7 +41,7 @@ const ROUNDING = new Set(["add", "sub", "mul", "div", "sum", "prod"]);
 export function proveReplicas(kernel: Kernel, options: MachineOptions): void {
   const outputs = replicatedOutputs(kernel);
   if (outputs.length === 0) return;
-  const fields = randomPlaces(kernel, options.seed ?? 0).values;
+  const fields = randomPlaces(kernel, options.seed ?? 0).plain;
   const difference = replicaThatDiffers(kernel, outputs, options, new RoundingAlgebra(dtypesOf(kernel), false, fields));
   if (difference === null) return;
   const algebra = new RoundingAlgebra(dtypesOf(kernel), true, fields);

@@ -1,11 +1,8 @@
 /** Members of three prime fields, and random numbers among them. */
 import type { Term } from "./algebra.js";
-
-/**
- * The three largest primes below 2^26 of which the half, rounded down, is prime: products of residues are exact in a double,
- * and residues are small integers. Exponents of their squares are members of three fields again, those of the halves.
- */
-export const [P, Q, R] = [67108187, 67107983, 67107539] as const;
+import { Size } from "./degrees.js";
+import { drawPrimes, PRIMES, SAFE_PRIMES } from "./primes.js";
+import { inverse, mixed, plus, residue, times } from "./modular.js";
 
 /** A value's residues. There are many: they hold nothing else. */
 export class Residues implements Term {
@@ -13,6 +10,8 @@ export class Residues implements Term {
     readonly p: number,
     readonly q: number,
     readonly r: number,
+    /** Of the expression that they are residues of. */
+    readonly size: Size = Size.MEMBER,
   ) {}
 
   /** Values are told apart by their residues. */
@@ -25,59 +24,15 @@ export class Residues implements Term {
   }
 }
 
-export const ZERO = new Residues(0, 0, 0);
-
-/** What is left of a whole number from 0 to 2^53 after division by m; a multiplication is faster than a division. */
-export function rest(x: number, m: number): number {
-  const left = x - Math.floor(x * (1 / m)) * m;
-  return (left < 0 ? left + m : left >= m ? left - m : left) | 0;
-}
-
-export const times = (a: number, b: number, m: number): number => rest(a * b, m);
-
-export const plus = (a: number, b: number, m: number): number => {
-  const s = (a + b) | 0;
-  return s >= m ? (s - m) | 0 : s;
-};
-
-/** 1 / a, and 0 of 0; Euclid's algorithm. */
-export function inverse(a: number, m: number): number {
-  let larger = m;
-  let smaller = a;
-  let before = 0;
-  let now = 1;
-  while (smaller > 0) {
-    const quotient = (larger / smaller) | 0;
-    const left = larger - quotient * smaller;
-    larger = smaller;
-    smaller = left;
-    const next = before - quotient * now;
-    before = now;
-    now = next;
-  }
-  return a === 0 ? 0 : before < 0 ? before + m : before;
-}
-
-/** Of any whole number. */
-export const residue = (x: number, m: number): number => (((x % m) + m) % m) | 0;
-
-/** The last step of SplitMix32: each bit of the result depends on each of z. */
-function mixed(z: number): number {
-  z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);
-  z = Math.imul(z ^ (z >>> 15), 0x735a2d97);
-  return z ^ (z >>> 15);
-}
+export const ZERO = new Residues(0, 0, 0, Size.ofFraction(0, 1));
 
 const STEP = 0x9e3779b9 | 0;
 
-/** From 1 to m - 1, for an m that a power of 2 just exceeds: from the highest bits. */
-const within = (z: number, m: number, unused: number): number => {
-  const x = z >>> unused;
-  return x < m - 1 ? x + 1 : x - m + 2;
-};
+/** From 1 to m - 1, each as often as any other, but for one of 64 hashes of 32 bits. */
+const within = (z: number, m: number): number => (((z >>> 0) * ((m - 1) / 2 ** 32)) | 0) + 1;
 
 /** What all that is random is drawn from: 128 bits. */
-type Key = readonly [number, number, number, number];
+export type Key = readonly [number, number, number, number];
 
 /** The key of a text, which each of its characters decides about, and of a number. */
 export function keyOf(text: string, seed: number): Key {
@@ -92,20 +47,38 @@ export function keyOf(text: string, seed: number): Key {
   return key;
 }
 
+/** A chance of two values in one field to be equal by accident that is too large: in three fields, 2^-40. */
+const WEAK = 2 ** (-40 / 3);
+
 /** Three prime fields, and members of them as if they were random. */
 export class Fields {
   private readonly members: Residues[] = [];
-  /** Bits of a hash that no member needs. */
-  private readonly unused: number;
+  readonly p: number;
+  readonly q: number;
+  readonly r: number;
 
-  /** @param key tells apart the members of fields that are used together, of programs and of seeds */
+  /**
+   * @param primes how many primes of their kind the three were drawn from
+   * @param least the logarithm to base 2 of what a residue is one of, at least
+   * @param key tells apart the members of fields that are used together, of programs and of seeds
+   */
   constructor(
-    readonly p: number,
-    readonly q: number,
-    readonly r: number,
+    [p, q, r]: readonly [number, number, number],
+    private readonly primes: number,
+    private readonly least: number,
     private readonly key: Key,
   ) {
-    this.unused = Math.clz32(p);
+    [this.p, this.q, this.r] = [p, q, r];
+  }
+
+  /**
+   * Whether an expression of a size other than 0 may be 0 in one of the fields with too large a chance: it is where the prime
+   * divides all coefficients, as few of the primes do, or where the members are a root.
+   */
+  isWeak(size: Size): boolean {
+    if (size === Size.MEMBER) return false;
+    const dividing = Math.floor(Math.log2(size.wholeNorm) / this.least);
+    return !(size.wholeDegree / 2 ** this.least + dividing / this.primes <= WEAK);
   }
 
   /**
@@ -125,8 +98,8 @@ export class Fields {
   }
 
   private from(a: number, b: number, c: number): Residues {
-    const { p, q, r, unused } = this;
-    return new Residues(within(a, p, unused), within(b, q, unused), within(c, r, unused));
+    const { p, q, r } = this;
+    return new Residues(within(a, p), within(b, q), within(c, r));
   }
 
   /**
@@ -148,42 +121,65 @@ export class Fields {
   }
 
   plus(x: Residues, y: Residues): Residues {
-    return new Residues(plus(x.p, y.p, this.p), plus(x.q, y.q, this.q), plus(x.r, y.r, this.r));
+    const { p, q, r } = this;
+    return new Residues(plus(x.p, y.p, p), plus(x.q, y.q, q), plus(x.r, y.r, r), x.size.plus(y.size));
   }
 
   minus(x: Residues, y: Residues): Residues {
     const { p, q, r } = this;
-    return new Residues(plus(x.p, p - y.p, p), plus(x.q, q - y.q, q), plus(x.r, r - y.r, r));
+    return new Residues(plus(x.p, p - y.p, p), plus(x.q, q - y.q, q), plus(x.r, r - y.r, r), x.size.plus(y.size));
   }
 
   times(x: Residues, y: Residues): Residues {
-    return new Residues(times(x.p, y.p, this.p), times(x.q, y.q, this.q), times(x.r, y.r, this.r));
+    const { p, q, r } = this;
+    return new Residues(times(x.p, y.p, p), times(x.q, y.q, q), times(x.r, y.r, r), x.size.times(y.size));
   }
 
   inverse(x: Residues): Residues {
-    return new Residues(inverse(x.p, this.p), inverse(x.q, this.q), inverse(x.r, this.r));
+    return new Residues(inverse(x.p, this.p), inverse(x.q, this.q), inverse(x.r, this.r), x.size.inverse);
   }
 
-  /** Of a whole number. */
-  residues(x: number): Residues {
-    return new Residues(residue(x, this.p), residue(x, this.q), residue(x, this.r));
+  /** Of a fraction of whole numbers. */
+  residues(top: number, bottom = 1): Residues {
+    const of = (m: number): number => times(residue(top, m), inverse(residue(bottom, m), m), m);
+    return new Residues(of(this.p), of(this.q), of(this.r), Size.ofFraction(top, bottom));
   }
 }
 
-/** Where values are, and where their exponents are: what a square to the power of one comes to depends on nothing else. */
+/**
+ * Where values are. Where exponentials have laws, they are in two places at once: in fields of p = 2p' + 1, and, as exponents, in those of
+ * p', because what a square to the power of one comes to depends on nothing else.
+ */
 export interface Places {
+  /** Of values without such laws: of any primes, of which there are more. */
+  readonly plain: Fields;
   readonly values: Fields;
   readonly exponents: Fields;
 }
 
-/** The fields with members of a key. */
+/** The fields of a key, with members of it; what nothing asks for is not made. */
 export function placesOf(key: Key): Places {
   const [k, l, m, n] = key;
+  let safe: Pick<Places, "values" | "exponents"> | null = null;
+  const ofExponentials = (): Pick<Places, "values" | "exponents"> => {
+    if (safe !== null) return safe;
+    const primes = drawPrimes([n, k, l, m], true);
+    const halves = primes.map((p) => (p - 1) / 2) as [number, number, number];
+    return (safe = {
+      values: new Fields(primes, SAFE_PRIMES, 25.5, key),
+      exponents: new Fields(halves, SAFE_PRIMES, 24.5, [~l, ~m, ~n, ~k]),
+    });
+  };
   return {
-    values: new Fields(P, Q, R, key),
-    exponents: new Fields((P - 1) / 2, (Q - 1) / 2, (R - 1) / 2, [~l, ~m, ~n, ~k]),
+    plain: new Fields(drawPrimes([m, n, k, l], false), PRIMES, 25.5, key),
+    get values() {
+      return ofExponentials().values;
+    },
+    get exponents() {
+      return ofExponentials().exponents;
+    },
   };
 }
 
 /** Fields whose members are those of no program. */
-export const { values: VALUES, exponents: EXPONENTS } = placesOf(keyOf("", 0));
+export const NO_PROGRAM = placesOf(keyOf("", 0));

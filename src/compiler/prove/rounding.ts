@@ -10,7 +10,7 @@ import type { ScalarKind } from "../types/dtype.js";
 import { DTYPES, isDType, type DType } from "../types/dtype.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
 import { FieldAlgebra } from "./field.js";
-import { type Fields, type Residues, VALUES } from "./residues.js";
+import { type Fields, NO_PROGRAM, type Residues } from "./residues.js";
 
 /** How a value was made, to print it. */
 interface Making {
@@ -31,7 +31,7 @@ export class RoundingAlgebra extends FieldAlgebra {
   constructor(
     private readonly inputs: ReadonlyMap<string, DType>,
     explains = false,
-    fields: Fields = VALUES,
+    fields: Fields = NO_PROGRAM.plain,
   ) {
     super(inputs, fields);
     this.whole = new FieldAlgebra(inputs, fields);
