@@ -146,11 +146,13 @@ function uncutIn(snapshots: readonly Snapshot[]): Refusal | null {
 
 /** What a program is that ranks of several domains cannot run. */
 function refused(front: Front, refusals: readonly Refusal[]): CompileResult {
-  const found = refusals.map(({ span, kind, buffer, reason, messages, bytes }) => {
+  const found = refusals.map(({ span, kind, buffer, reason, messages, bytes, help }) => {
     const what = buffer === "" ? "this program" : `this ${kind} of '${buffer}'`;
     const cost = messages === null ? "as many messages as data say" : `up to ${showExtent(messages)} messages`;
     const each = bytes === 0 ? "" : `; as it is written each rank would send ${cost} of ${bytes} bytes`;
-    return diagnostic("out-of-reach", span, { what, reason: `${reason}${each}` });
+    // Where the ranks are to change, the line is none to look at.
+    const place = help === undefined ? span : front.checked!.syntax.name.span;
+    return diagnostic("out-of-reach", place, { what, reason: `${reason}${each}` }, help === undefined ? {} : { help });
   });
   return {
     ...front,

@@ -32,6 +32,20 @@ describe("collc check", () => {
     expect(proved.out).toContain("4 ranks");
   });
 
+  it("refuses more ranks than messages are listed for at once, and not for a line of the program", async () => {
+    const args = ["check", kernel("all_gather/hierarchical"), "--mesh", "16x8", "--no-prove", "--reach"];
+    const startedAt = process.cpuUsage().user;
+    const { code, err } = await collc([...args, "16x8"]);
+    // It took 16 s when lists were tried first.
+    expect((process.cpuUsage().user - startedAt) / 1e6).toBeLessThan(6);
+    expect(err).toContain("there are 128 ranks, and messages are listed rank by rank for 64 at most");
+    expect(err).toMatch(/collective hierarchical\(.*\n.* {11}\^{12}\n/);
+    expect(err).toContain(
+      "help: take 64 ranks or fewer, such as --reach 8x8; or --reach 1x128 where all of them share",
+    );
+    expect(code).toBe(1);
+  });
+
   it("adds no mesh of other numbers of ranks than the hosts have", async () => {
     const args = ["check", kernel("all_reduce/hierarchical"), "--no-prove"];
     expect(await collc([...args, "--reach", "2x2"])).toMatchObject({ code: 0, err: "" });

@@ -12,13 +12,14 @@
  * messages are the order that their data needs, and derive-sync finds whatever else there is.
  */
 import { Builder } from "../ir/builder.js";
-import { type Buffer, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
+import { type Buffer, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
 import { isNear, isWhole, type Reach } from "../machine/reach.js";
 import type { Span } from "../source.js";
 import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
+import { MOST_RANKS } from "./support/copies.js";
 import { type FarOps, farOps } from "./support/far.js";
 import { accessesIn, type Step } from "./support/nests.js";
 import { boundsOf, OutOfReach, type Plan, Planner, type Refusal } from "./support/message-plans.js";
@@ -30,8 +31,22 @@ export function sendMessages(kernel: Kernel, { ranksPerDomain }: Pick<PassOption
   const reach: Reach = { ranksPerDomain };
   if (isWhole(kernel.world, reach)) return kernel;
   const first = farOps(kernel, reach);
+  requireListed(kernel, first, reach);
   const { kernel: apart } = distributeConditions(writtenOut(kernel, first.far));
   return new Messages(apart, reach).finished();
+}
+
+/** Refuses ranks that no messages are listed for before anything is made of them, which takes long. @throws OutOfReach */
+function requireListed({ world }: Kernel, { far }: FarOps, { ranksPerDomain }: Reach): void {
+  const access = [...far].find(isRemote);
+  if (world <= MOST_RANKS || access === undefined) return;
+  throw new OutOfReach([
+    {
+      ...{ span: access.span, kind: access.name === "load" ? "load" : "store", buffer: "", messages: null, bytes: 0 },
+      reason: `there are ${world} ranks, and messages are listed rank by rank for ${MOST_RANKS} at most`,
+      help: `take ${MOST_RANKS} ranks or fewer, such as --reach ${Math.max(1, Math.floor(MOST_RANKS / ranksPerDomain))}x${Math.min(ranksPerDomain, MOST_RANKS)}; or --reach 1x${world} where all of them share addresses`,
+    },
+  ]);
 }
 
 /** How one rank goes through the nest of another, or its own. */

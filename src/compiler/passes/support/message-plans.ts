@@ -26,6 +26,8 @@ export interface Refusal {
   /** Messages that each rank would send as it is written, of so many bytes each; null where data say how many. */
   readonly messages: Extent | null;
   readonly bytes: number;
+  /** What to do, where it is the ranks and not the line that is to change. */
+  readonly help?: string;
 }
 
 /** The program is not one for ranks that share no addresses. */
