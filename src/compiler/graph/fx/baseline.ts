@@ -21,7 +21,7 @@ export const bytesOf = ({ shape, dtype }: CoreNode, dims: DimValues): number =>
  * compile it asks the model of its program instead.
  */
 export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: number, dims: DimValues): number {
-  const own = [...core.nodes.values()].filter((n) => n.fx === fx && !VIEW_OPS.has(n.op) && n.op !== "placeholder");
+  const own = [...core.nodes.values()].filter((n) => n.fx === fx && !VIEW_OPS.has(n.op) && n.op !== "placeholder" && n.op !== "number"); // prettier-ignore
   if (own.length === 0) return 0;
   const made = new Set(own.map((n) => n.id));
   const reads = new Set(own.flatMap((n) => n.inputs.filter((x): x is string => typeof x === "string" && !made.has(x))));

@@ -21,7 +21,7 @@ export class Compounds extends Making {
   }
 
   /** Whether memory is now as it was when a node was carried out, so that what it read can be read again. */
-  private isAsAt(node: CoreNode): boolean {
+  protected isAsAt(node: CoreNode): boolean {
     return this.effects.epochs.get(node.fx) === this.effects.epochs.get(this.current.name);
   }
 

@@ -8,10 +8,10 @@ import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
-import { Compounds } from "./compounds.js";
 import type { Effects } from "./effects.js";
 import { type Core, type CoreNode, scalarOf, Unknown } from "./making.js";
 import { baseOf, positional } from "./parameters.js";
+import { Rewrites } from "./rewrites.js";
 import { sameShape, tidy } from "./sizes.js";
 
 export { VIEW_OPS } from "./compounds.js";
@@ -29,7 +29,7 @@ export function coreOf(fx: FxGraph, effects: Effects): Core {
   return made;
 }
 
-class Maker extends Compounds {
+class Maker extends Rewrites {
   private readonly lists = new Map<string, readonly string[]>();
 
   add(node: FxNode): void {
@@ -304,9 +304,12 @@ class Maker extends Compounds {
       case "reciprocal":
         return this.pointwise("div", [1, this.tensor(a)], dtype);
       case "where":
-        return this.make("where", [this.tensor(a), this.cast(this.operand(b), dtype), this.cast(this.operand(c), dtype)], shape, dtype); // prettier-ignore
-      default:
-        throw new Unknown(`collc has no ${base}`);
+        return this.chosen(this.tensor(a), this.operand(b), this.operand(c), shape, dtype);
+      default: {
+        const made = this.rewritten(node, name);
+        if (made === null) throw new Unknown(`collc has no ${base}`);
+        return made;
+      }
     }
   }
 }

@@ -150,6 +150,7 @@ export class FxReference {
       const found = isRef(a) ? of(a.node) : undefined;
       if (found !== undefined && "data" in found) return found;
       if (typeof a === "number" || typeof a === "boolean") return scalar(Number(a));
+      if (a === "inf" || a === "-inf") return scalar(a === "inf" ? Infinity : -Infinity);
       throw new UsageError(`an argument of '${node.name}' is no tensor`);
     };
     const [a, b, c, d, e] = args;
@@ -278,6 +279,47 @@ export class FxReference {
         // Torch's own is a tuple, which has no shape.
         return name === "_fused_rms_norm" && shape === undefined ? [y, scale] : y;
       }
+      case "_log_softmax":
+      case "log_softmax": {
+        // prettier-ignore
+        const x = value(a);
+        const total = reduction("sum", map(Math.exp, x), dims(x, b)[0]!);
+        return map((v, sum) => v - Math.log(sum), x, total);
+      }
+      case "full":
+      case "full_like":
+      case "scalar_tensor": // prettier-ignore
+        return map((_, v) => v, dense(shape!), value(name === "scalar_tensor" ? a : b));
+      case "arange":
+      case "iota": {
+        // prettier-ignore
+        const [start, step] = name === "iota" ? [b, c] : [b == null ? 0 : a, c];
+        return dense(
+          shape!,
+          Array.from({ length: shape![0]! }, (_, i) => Number(start ?? 0) + i * Number(step ?? 1)),
+        );
+      }
+      case "rsub":
+        return map((x, y) => y - Number(c ?? 1) * x, value(a), value(b));
+      case "square":
+        return map((x) => x ** 2, value(a));
+      case "clamp":
+      case "clamp_min":
+      case "clamp_max": {
+        // prettier-ignore
+        const least = name === "clamp_max" ? null : b;
+        const most = name === "clamp" ? c : name === "clamp_max" ? b : null;
+        const bound = (v: FxArgument | undefined, otherwise: number): Dense => (v == null ? scalar(otherwise) : value(v)); // prettier-ignore
+        return map((x, p, q) => Math.min(Math.max(x, p), q), value(a), bound(least, -Infinity), bound(most, Infinity));
+      }
+      case "masked_fill":
+        return map((x, k, y) => (k === 0 ? x : y), value(a), value(b), value(c));
+      case "bitwise_and":
+        return map((p, q) => Number(BigInt(p) & BigInt(q)), value(a), value(b));
+      case "bitwise_or":
+        return map((p, q) => Number(BigInt(p) | BigInt(q)), value(a), value(b));
+      case "bitwise_not":
+        return map((p) => (node.dtype === "torch.bool" ? Number(p === 0) : -p - 1), value(a));
       case "reciprocal":
         return map((v) => 1 / v, value(a));
       case "where":

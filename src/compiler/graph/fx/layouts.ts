@@ -160,7 +160,9 @@ class Realizer {
         return this.leaf(node, want);
       }
     }
+    if (node.op === "number") return this.number(node, want);
     if (!this.isInside(node)) return this.leaf(node, want);
+    if (node.op === "iota") return this.indices(node, want);
     if (CONVERTS.has(node.op)) return this.conversion(node);
     if (node.op === "matmul") return this.product(node, want);
     if (node.op === "concat") return this.joined(node, want);
@@ -194,6 +196,20 @@ class Realizer {
     }
     this.inputs.set(id, { id, dtype: node.dtype, shape, layout: mode, value: node.id });
     return { id, mode };
+  }
+
+  private number(node: CoreNode, want: Wanted): Realized {
+    if (want !== "any" && isPartial(want)) throw new Unfusable(`'${node.fx}' is a number, which is no rank's own summand`); // prettier-ignore
+    return { id: node.inputs[0]!, mode: want === "any" ? "replicated" : want };
+  }
+
+  /** Every rank counts from 0, so along a dimension that is cut there is no one count of the whole. */
+  private indices(node: CoreNode, want: Wanted): Realized {
+    const mode = want === "any" ? "replicated" : want;
+    if (isPartial(mode)) throw new Unfusable(`'${node.fx}' is the same on every rank, which is no rank's own summand`);
+    if (isSharded(mode) && dimOf(mode) === node.along) throw new Unfusable(`'${node.fx}' counts from 0 on every rank, along the dimension that is cut among the ranks`); // prettier-ignore
+    const shape = this.whole(node.shape, mode);
+    return this.emit(node, mode, "iota", [], { shape, dim: node.along! });
   }
 
   // -- conversions ---------------------------------------------------------------------------------

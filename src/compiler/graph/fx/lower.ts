@@ -117,7 +117,7 @@ class Partition {
     const isElementwise = (atom: string): boolean => {
       const own = this.region.computing(atom);
       folds.set(atom, new Set(own.filter((n) => n.dim !== undefined).map((n) => String(n.dim! - n.shape.length))));
-      return own.every((n) => !CONVERTS.has(n.op) && Object.hasOwn(GRAPH_OPS, n.op) && !["matmul", "concat"].includes(n.op)); // prettier-ignore
+      return own.every((n) => !CONVERTS.has(n.op) && (n.op === "number" || Object.hasOwn(GRAPH_OPS, n.op)) && !["matmul", "concat"].includes(n.op)); // prettier-ignore
     };
     const own = new Set(this.region.atoms.filter(isElementwise));
     for (const to of own)

@@ -9,10 +9,12 @@ export interface CoreNode {
   readonly id: string;
   /** The FX node that it is of. */
   readonly fx: string;
-  /** A row of `GRAPH_OPS`; of conversions, what one rank sees of them. */
+  /** A row of `GRAPH_OPS`; of conversions, what one rank sees of them; `number`: one that stands wherever it is needed. */
   readonly op: string;
   readonly inputs: readonly (string | number)[];
   readonly dim?: number;
+  /** Of an iota: the dimension along which it counts. */
+  readonly along?: number;
   /** Of a permute; of a placeholder whose memory is taken as it lies: the FX tensor's dimensions, the slowest first. */
   readonly order?: readonly number[];
   readonly ranges?: readonly (readonly [from: Extent, to: Extent])[];
@@ -160,7 +162,7 @@ export class Making implements Core {
 }
 
 /** @throws Unknown for lengths of which nothing says that they are equal */
-function broadcastShape(shapes: readonly (readonly Extent[])[]): Extent[] {
+export function broadcastShape(shapes: readonly (readonly Extent[])[]): Extent[] {
   const rank = Math.max(0, ...shapes.map((s) => s.length));
   return Array.from({ length: rank }, (_, d) => {
     const lengths = shapes.map((s) => s[d - rank + s.length] ?? 1).filter((n) => n !== 1);

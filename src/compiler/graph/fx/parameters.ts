@@ -6,8 +6,8 @@
 import type { FxArgument, FxNode } from "./fx.js";
 
 /** Of elementwise operations: one tensor, two, or two with a factor of the second. */
-const ONE = "neg logical_not exp log sqrt rsqrt tanh sigmoid silu abs relu reciprocal";
-const TWO = "mul minimum maximum logical_and logical_or eq ne lt le gt ge";
+const ONE = "neg logical_not bitwise_not square exp log sqrt rsqrt tanh sigmoid silu abs relu reciprocal";
+const TWO = "mul minimum maximum logical_and logical_or bitwise_and bitwise_or eq ne lt le gt ge";
 
 const each = (names: string, row: string): Record<string, string> => Object.fromEntries(names.split(" ").map((name) => [name, row])); // prettier-ignore
 const ELEMENTWISE = { ...each(ONE, "self"), ...each(TWO, "self other"), ...each("add sub", "self other alpha?") };
@@ -37,6 +37,15 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...each("clone contiguous", "self memory_format?"),
     ...each("alias detach t numpy_T _to_copy", "self"),
     empty: "size",
+    full: "size fill_value",
+    full_like: "self fill_value",
+    scalar_tensor: "s",
+    arange: "start end? step?",
+    rsub: "self other alpha?",
+    clamp: "self min? max?",
+    clamp_min: "self min",
+    clamp_max: "self max",
+    masked_fill: "self mask value",
     copy: "self src non_blocking?",
     fill: "self value",
     expand: "self size implicit?",
@@ -50,11 +59,17 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     chunk: "self chunks dim?",
     cat: "tensors dim?",
     ...each("sum mean amax amin prod", "self dim? keepdim?"),
-    _softmax: "self dim half_to_float",
-    softmax: "self dim dtype?",
+    ...each("_softmax _log_softmax", "self dim half_to_float"),
+    ...each("softmax log_softmax", "self dim dtype?"),
     ...each("rms_norm _fused_rms_norm", "input normalized_shape weight? eps?"),
   },
-  prims: { ...ELEMENTWISE, div: "self other", convert_element_type: "a dtype", where: "pred a b" },
+  prims: {
+    ...ELEMENTWISE,
+    div: "self other",
+    convert_element_type: "a dtype",
+    where: "pred a b",
+    iota: "length start? step? requires_grad?",
+  },
   _c10d_functional: {
     wait_tensor: "tensor",
     ...each("all_reduce all_reduce_", "input reduce_op group_name"),

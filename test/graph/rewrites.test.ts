@@ -1,0 +1,235 @@
+/** FX nodes that are others in a row: constants, indices, bounds, masks. Programs compute what the float64 reference says of them. */
+import { describe, expect, test } from "vitest";
+import { FxReference } from "../../src/compiler/graph/fx/evaluate.js";
+import { atSizes } from "../../src/compiler/graph/fx/fx.js";
+import { type FxGraph, lower, type Lowered } from "../../src/compiler/graph/index.js";
+import { Dump, expectLowered, expectRuns, fused, lengthArgument } from "./fx-support.js";
+
+const LEGAL = { ranks: 2, fuse: "legal" } as const;
+const BOOL = { dtype: "bool" };
+
+const operations = (l: Lowered): string[][] =>
+  l.parts.flatMap((p) => (p.kind === "program" ? [p.graph.nodes.map((n) => n.op)] : []));
+const reasons = (l: Lowered): string[] => l.parts.flatMap((p) => (p.kind === "external" ? [p.why] : []));
+
+/** Of scores [n, n]: whether one looks back, as `arange(n)[:, None] >= arange(n)[None, :]`. */
+function causal(d: Dump, n: number): string {
+  const index = d.call("aten.arange.start_step", [0, n], [n], { dtype: "int64" });
+  return d.call("aten.ge.Tensor", [d.view(index, [n, 1]), d.view(index, [1, n])], [n, n], BOOL);
+}
+
+/** `h` is [4, 6], and what a conversion gives; `k` [4, 6] of bool, and the same on all ranks. */
+interface Form {
+  readonly name: string;
+  readonly dtype?: string;
+  readonly make: (d: Dump, h: string, k: string) => readonly string[];
+  readonly becomes: readonly string[];
+}
+
+const SHAPE = [4, 6];
+const FORMS: readonly Form[] = [
+  {
+    name: "full and scalar_tensor are numbers beside larger tensors",
+    make: (d, h) => {
+      const [full, one] = [d.call("aten.full.default", [SHAPE, 0.25], SHAPE), d.call("aten.scalar_tensor.default", [3], [])]; // prettier-ignore
+      return [d.pointwise("mul", d.pointwise("add", h, full), one)];
+    },
+    becomes: ["all_reduce", "add", "mul"],
+  },
+  {
+    name: "a constant that is larger than what it stands beside, and is given back",
+    make: (d) => {
+      const row = d.reduce(d.input("row", [6]));
+      const full = d.call("aten.full.default", [SHAPE, 2], SHAPE);
+      return [d.pointwise("add", row, full), full];
+    },
+    becomes: ["all_reduce", "iota", "mul", "cast", "add", "add"],
+  },
+  {
+    name: "constants of truth values and of whole numbers",
+    make: (d, h, k) => {
+      const yes = d.call("aten.full.default", [[6], true], [6], BOOL);
+      const both = d.call("aten.bitwise_and.Tensor", [k, yes], SHAPE, BOOL);
+      const whole = d.call("aten.full.default", [[], 3], [], { dtype: "int64" });
+      return [d.call("aten.where.self", [both, d.pointwise("mul", h, whole), h], SHAPE)];
+    },
+    becomes: ["iota", "mul", "eq", "and", "all_reduce", "mul", "where"],
+  },
+  {
+    name: "a causal mask, and softmax behind it",
+    make: (d) => {
+      const scores = d.reduce(d.input("scores", [5, 5]));
+      const least = d.call("aten.scalar_tensor.default", [-60000], []);
+      const seen = d.call("aten.where.self", [causal(d, 5), scores, least], [5, 5]);
+      return [d.call("aten._softmax.default", [seen, -1, false], [5, 5])];
+    },
+    becomes: ["iota", "cast", "reshape", "reshape", "ge", "all_reduce", "where", "max", "sub", "exp", "sum", "div"],
+  },
+  {
+    name: "masked_fill with minus infinity, of what is not seen",
+    dtype: "bfloat16",
+    make: (d) => {
+      const scores = d.reduce(d.input("scores", [5, 5]));
+      const hidden = d.call("aten.bitwise_not.default", [causal(d, 5)], [5, 5], BOOL);
+      const filled = d.call("aten.masked_fill.Scalar", [scores, hidden, "-inf"], [5, 5]);
+      return [d.call("aten._softmax.default", [filled, -1, false], [5, 5])];
+    },
+    becomes: [
+      ...["iota", "cast", "reshape", "reshape", "ge", "not", "iota", "mul", "cast", "log", "reshape", "cast"],
+      ...["all_reduce", "where", "max", "sub", "exp", "sum", "div"],
+    ],
+  },
+  {
+    name: "masked_fill with a tensor",
+    make: (d, h, k) => [d.call("aten.masked_fill.Tensor", [h, k, d.call("aten.full.default", [[], -7], [])], SHAPE)],
+    becomes: ["all_reduce", "where"],
+  },
+  {
+    name: "rsub, with a factor and without, and square",
+    make: (d, h) => {
+      const y = d.call("aten.rsub.Scalar", [h, 1], SHAPE);
+      return [d.call("aten.square.default", [d.call("aten.rsub.Tensor", [h, y, 3], SHAPE)], SHAPE)];
+    },
+    becomes: ["all_reduce", "sub", "mul", "sub", "mul"],
+  },
+  {
+    name: "bounds",
+    make: (d, h) => {
+      const row = d.input("row", [6]);
+      const both = d.call("aten.clamp.default", [h, -0.5, 0.75], SHAPE);
+      const most = d.call("aten.clamp.default", [h, null, 0.25], SHAPE);
+      const least = d.call("aten.clamp_min.default", [both, 0], SHAPE);
+      return [least, d.call("aten.clamp_max.Tensor", [most, row], SHAPE)];
+    },
+    becomes: ["all_reduce", "max", "min", "max", "min", "min"],
+  },
+  {
+    name: "truth values, bit by bit",
+    make: (d, h, k) => {
+      const more = d.call("aten.gt.Scalar", [h, 0], SHAPE, BOOL);
+      const either = d.call("aten.bitwise_or.Tensor", [d.call("aten.bitwise_not.default", [more], SHAPE, BOOL), k], SHAPE, BOOL); // prettier-ignore
+      return [d.call("aten.bitwise_and.Tensor", [either, more], SHAPE, BOOL)];
+    },
+    becomes: ["all_reduce", "gt", "not", "or", "and"],
+  },
+  {
+    name: "indices from somewhere on, in steps",
+    make: (d, h) => {
+      const odd = d.call("aten.arange.start_step", [1, 13, 2], [6]);
+      const half = d.call("prims.iota.default", [4], [4], { kwargs: { start: 3, step: -1, device: "cuda", requires_grad: false }, dtype: "int64" }); // prettier-ignore
+      return [d.pointwise("add", d.pointwise("mul", h, odd), d.view(half, [4, 1]))];
+    },
+    becomes: [
+      "all_reduce",
+      "iota",
+      "cast",
+      "mul",
+      "add",
+      "mul",
+      "iota",
+      "cast",
+      "mul",
+      "add",
+      "reshape",
+      "cast",
+      "add",
+    ],
+  },
+  {
+    name: "the logarithm of softmax",
+    make: (d, h) => [d.call("aten._log_softmax.default", [h, -1, false], SHAPE), d.call("aten.log_softmax.int", [h, 0], SHAPE)], // prettier-ignore
+    becomes: [
+      "all_reduce",
+      ...["max", "sub", "exp", "sum", "log", "sub"],
+      ...["max", "sub", "exp", "sum", "log", "sub"],
+    ],
+  },
+];
+
+describe("rewrites compute what the region says", () => {
+  test.for(FORMS)("$name", ({ dtype, make, becomes }) => {
+    const d = new Dump(2, dtype);
+    const h = d.reduce(d.input("x", SHAPE));
+    const k = d.input("k", SHAPE, { dtype: "bool", replicated: true });
+    const lowered = expectLowered(d.graph(...make(d, h, k)), LEGAL);
+    expect(operations(lowered)).toEqual([becomes]);
+  });
+
+  test("in float64, by hand", () => {
+    const d = new Dump(1);
+    const x = d.input("x", [1, 4]);
+    const of = (name: string, ...args: unknown[]): string => d.call(`aten.${name}.default`, args, [1, 4]);
+    const mask = d.call("aten.lt.Scalar", [x, 0], [1, 4], BOOL);
+    const index = d.call("aten.arange.start_step", [1, 12, 3], [4], { dtype: "int64" });
+    const graph = d.graph(of("rsub", x, 1, 2), of("clamp", x, 0, 3), of("clamp", x, null, 3), of("clamp_min", x, 2), of("masked_fill", x, mask, "-inf"), index, of("full_like", x, 7)); // prettier-ignore
+    const results = new FxReference(atSizes(graph, {})).run({ x: [[1, -1, 3, 5]] }).map(([r]) => [...r!.data]);
+    expect(results).toEqual([
+      [-1, 3, -5, -9],
+      [1, 0, 3, 3],
+      [1, -1, 3, 3],
+      [2, 2, 3, 5],
+      [1, -Infinity, 3, 5],
+      [1, 4, 7, 10],
+      [7, 7, 7, 7],
+    ]);
+  });
+});
+
+test("a constant is rounded as its elements are", () => {
+  const d = new Dump(2, "bfloat16");
+  const h = d.reduce(d.input("x", SHAPE));
+  const [part] = lower(d.graph(d.pointwise("sub", h, d.call("aten.full_like.default", [h, 0.1], SHAPE))), LEGAL).parts;
+  expect(part).toMatchObject({ graph: { nodes: [{ op: "all_reduce" }, { op: "sub", inputs: ["all_reduce_1", 0.10009765625] }] } }); // prettier-ignore
+});
+
+test("indices of a size that only a launch knows", () => {
+  const d = new Dump(2, "float32", "region", { s0: { min: 2, max: 64, hint: 6 } });
+  const scores = d.reduce(d.input("scores", ["s0", 8]));
+  const index = d.call("aten.arange.default", [lengthArgument("s0")], ["s0"], { dtype: "int64" });
+  const fx = d.graph(d.pointwise("mul", scores, d.view(index, ["s0", 1])));
+  const lowered = lower(fx, LEGAL);
+  expect(fused(lowered)).toEqual(["all_reduce_1 + arange_1 + mul_1"]);
+  for (const s0 of [2, 5]) expect(expectRuns(fx, lowered, { s0 })).toBe(1);
+});
+
+test("indices along the dimension that is cut are each rank's own, others are those of all", () => {
+  const scaled = (shape: readonly number[]): Lowered => {
+    const d = new Dump(2);
+    const index = d.call("aten.arange.default", [4], [4], { dtype: "int64" });
+    return expectLowered(d.graph(d.gather(d.pointwise("mul", d.input("x", [4, 4]), d.view(index, shape)))), LEGAL);
+  };
+  expect(fused(scaled([1, 4]))).toEqual(["arange_1 + mul_1 + all_gather_into_tensor_1"]);
+  const apart = scaled([4, 1]);
+  expect(fused(apart)).not.toContain("arange_1 + mul_1 + all_gather_into_tensor_1");
+  expect(apart.edges.map((e) => e.why).join()).toContain(
+    "counts from 0 on every rank, along the dimension that is cut",
+  );
+});
+
+test("a constant is what is in memory once it is changed", () => {
+  const d = new Dump(2);
+  const full = d.call("aten.full.default", [SHAPE, 2], SHAPE);
+  const before = d.pointwise("mul", d.reduce(d.input("x", SHAPE)), full);
+  const changed = d.call("aten.copy_.default", [full, d.input("y", SHAPE)], SHAPE);
+  const fx: FxGraph = d.graph(before, d.pointwise("mul", d.reduce(d.input("z", SHAPE)), full), changed);
+  expectLowered(fx, LEGAL);
+});
+
+describe("what collc has no words for stays with the caller", () => {
+  test.for<[string, string, readonly unknown[], string]>([
+    ["bits of numbers", "aten.bitwise_and.Tensor", ["h", "h"], "collc has bitwise_and of truth values alone"],
+    ["what is not a number", "aten.masked_fill.Scalar", ["h", "k", "nan"], "collc has constants of numbers, and no others"],
+    ["an end alone by name", "aten.arange.default", [], "it has no 'start', which aten.arange needs"],
+  ])("%s", ([, target, args, why]) => {
+    const d = new Dump(2, "int64");
+    const names: Record<string, string> = { h: d.reduce(d.input("x", SHAPE)), k: d.input("k", SHAPE, BOOL) };
+    const y = d.call(target, args.map((a) => names[String(a)] ?? a), args.length === 0 ? [6] : SHAPE, args.length === 0 ? { kwargs: { end: 6 } } : {}); // prettier-ignore
+    expect(reasons(lower(d.graph(d.pointwise("add", names["h"]!, y)), LEGAL))).toContain(why);
+  }); // prettier-ignore
+
+  test("and counts that the shape contradicts are refused", () => {
+    const d = new Dump(2);
+    const y = d.call("aten.arange.start_step", [0, 13, 2], [6]);
+    expect(() => lower(d.graph(d.pointwise("mul", d.reduce(d.input("x", SHAPE)), y)), LEGAL)).toThrow("node 'arange_1' says that it has 6 elements; from 0 to 13 there are 7"); // prettier-ignore
+  });
+});
