@@ -25,6 +25,7 @@ import {
   type ProveOptions,
   proveOrderings,
   type Reach,
+  requireOrderBetweenMessages,
   isLightExecution,
   proofShapes,
   rowDimension,
@@ -127,6 +128,7 @@ export class Subject {
   }
 
   orderings(everywhere: Everywhere): Proof {
+    requireOrderBetweenMessages(this.compiled.snapshots);
     return proveOrderings(this.kernel, this.options, everywhere);
   }
 

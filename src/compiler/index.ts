@@ -189,6 +189,7 @@ export {
   type Rates,
   type Sourced,
 } from "./machine/machines.js";
+export { requireOrderBetweenMessages } from "./program/between-messages.js";
 export { domainOf, isNear, isWhole, parseReach, type Reach } from "./machine/reach.js";
 export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
 export type { RankWork } from "./machine/stretches.js";

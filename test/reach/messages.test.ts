@@ -9,6 +9,7 @@ import {
   PROOF_MAPPING,
   withMapping,
 } from "../../src/compiler/index.js";
+import { type Job, Subject } from "../../src/cli/proofs.js";
 import { continuePasses } from "../../src/compiler/passes/runner.js";
 import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
 import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
@@ -152,6 +153,24 @@ describe("wrong schedules are refused", () => {
     const far = { ...after(source, "raise-products"), ranksPerDomain: 2 };
     expect(beyondReach({ ...ordered, body: { arguments: [], ops: all } })).toBeNull();
     expect(beyondReach({ ...far, ranksPerDomain: 2 })?.name).toBe("store");
+  });
+
+  it("order beside messages that is missing, by `collc check`", () => {
+    const proved = withMapping(program, PROOF_MAPPING);
+    const snapshots = proved.snapshots.map(({ pass, kernel }) => {
+      const ops = kernel.body.ops.filter(({ name }) => pass !== "derive-sync" || name !== "barrier");
+      return { pass, kernel: { ...kernel, body: { arguments: [], ops } } };
+    });
+    // The kernel itself is as it was: nothing but the walk between messages sees it.
+    const job = { request: { collective: "push", ranks: 4 }, seed: 1, steps: null } as unknown as Job;
+    const orderings = (own: CompileResult["snapshots"]) => (): unknown => {
+      const subject = new Subject(job, { ...proved, snapshots: own });
+      return subject.orderings(subject.everywhere());
+    };
+    expect(orderings(snapshots)).toThrow(
+      /beside the messages of push, nothing orders what ranks \d and \d do to '\w+' of rank \d/,
+    );
+    expect(orderings(proved.snapshots)).not.toThrow();
   });
 
   it("less order inside a host than derive-sync found", () => {
