@@ -217,6 +217,55 @@ describe("all ranks come to each other's messages", () => {
     );
   });
 
+  /** The steps with the first group of messages in two: on each rank one side of it, and then the other. */
+  const inTurns = (
+    order: (rank: number) => readonly ["sends" | "receives", "sends" | "receives"],
+  ): (readonly KernelStep[])[] =>
+    programs().map((own, rank) =>
+      own.flatMap((step, i): KernelStep[] =>
+        step.kind === "message" && i === messages[0] ? order(rank).map((side) => sideOf(step, side)) : [step],
+      ),
+    );
+
+  it("not where all send first and then receive, each in a group of its own, or the other way round", () => {
+    // Ranks of the first host send first, those of the second receive: that is well.
+    expect(messageProblems(inTurns((rank) => (rank < 2 ? ["sends", "receives"] : ["receives", "sends"])))).toEqual([]);
+    for (const order of [
+      ["sends", "receives"],
+      ["receives", "sends"],
+    ] as const)
+      expect(messageProblems(inTurns(() => order))[0]).toMatch(
+        /^deadlock: rank 0 waits for rank 2 and 3 in step 1 of its 3 .*; rank 1 waits for .*; rank 2 waits for .*; rank 3 waits for /,
+      );
+    // One rank that does so holds up those that wait for it.
+    const mixed = inTurns((rank) => (rank < 2 ? ["sends", "receives"] : ["receives", "sends"]));
+    const wrong = inTurns(() => ["receives", "sends"]);
+    expect(messageProblems([wrong[0]!, ...mixed.slice(1)])[0]).toMatch(/^deadlock: /);
+  });
+
+  it("not where one side has the messages of a pair in another order, or one goes to another rank", () => {
+    const [first] = messages as [number];
+    const step = steps[first]! as Message;
+    const with0 = (edit: (ends: MessageEnds) => MessageEnds): (readonly KernelStep[])[] => {
+      // Rank 0 sends each message in two parts that are not of one length, and so it is received.
+      const parts = (ends: MessageEnds): MessageEnds =>
+        ends.flatMap((end) => [
+          { ...end, length: 3 },
+          { ...end, length: 5 },
+        ]);
+      const ranks = step.ranks.map(({ sends, receives }, rank) => ({
+        sends: rank === 0 ? edit(parts(sends)) : parts(sends),
+        receives: parts(receives),
+      }));
+      return programs().map((own) => own.map((s, i) => (i === first ? { ...step, ranks } : s)));
+    };
+    expect(messageProblems(with0((ends) => ends))).toEqual([]);
+    expect(messageProblems(with0((ends) => [...ends].reverse()))[0]).toMatch(
+      /^rank 0 sends [35] elements to rank [23], which receives [35]$/,
+    );
+    expect(messageProblems(with0((ends) => ends.map((end) => ({ ...end, peer: 2 }))))[0]).toMatch(/^deadlock: .*rank 3 waits for rank 0/); // prettier-ignore
+  });
+
   it("not where a receive has no send, or another length", () => {
     const [first] = messages as [number];
     const change = (edit: (ends: MessageEnds) => MessageEnds): (readonly KernelStep[])[] => {
@@ -234,6 +283,12 @@ describe("all ranks come to each other's messages", () => {
 
 type Message = Extract<KernelStep, { kind: "message" }>;
 type MessageEnds = Message["ranks"][number]["receives"];
+
+/** What each rank only sends, or only receives, in a step. */
+function sideOf(step: Message, side: "sends" | "receives"): KernelStep {
+  const ranks = step.ranks.map((ends) => ({ sends: [], receives: [], [side]: ends[side] }));
+  return { ...step, ranks };
+}
 
 /** The messages of a step between ranks of one parity of their difference. */
 function half(step: Message, parity: 0 | 1): KernelStep {
