@@ -1,6 +1,8 @@
 // Writes what docs/SCALE.md shows: simulated beside measured times, beside published figures, crossovers, and curves as SVG.
 // Usage: npm run build:ts && node bench/scale.mjs [calibration|published|times|crossovers|curves]…
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+// All of it, with times made anew; the parts named, with times.json's points kept, so that a run that was ended goes on; or
+// `--check calibration`, which writes nothing and fails where the page says something else.
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { scalePlot } from "../dist/src/bench/scale-plot.js";
 import { clusterNamed, playFastest, Player, scheduleProgram } from "../dist/src/compiler/index.js";
 import { importsFromDisk } from "../dist/src/index.js";
@@ -191,12 +193,24 @@ const sections = {
 const SIZES = [2 ** 10, 2 ** 14, 2 ** 18, 2 ** 22, 2 ** 26, 2 ** 30];
 
 mkdirSync(`${root}docs/scale`, { recursive: true });
-for (const name of process.argv.length > 2 ? process.argv.slice(2) : Object.keys(sections)) {
+const isCheck = process.argv[2] === "--check";
+const named = process.argv.slice(isCheck ? 3 : 2);
+// Points of a model that has changed since would stay.
+if (named.length === 0) rmSync(`${root}docs/scale/times.json`, { force: true });
+for (const name of named.length > 0 ? named : Object.keys(sections)) {
   const text = await sections[name]();
   if (text === null) continue;
   const before = readFileSync(page, "utf8");
   const [open, close] = [`<!-- scale ${name} -->`, `<!-- /scale ${name} -->`];
   const [from, to] = [before.indexOf(open), before.indexOf(close)];
   if (from < 0 || to < from) throw new Error(`${page} has no place for ${name}`);
+  if (isCheck) {
+    // Tables are laid out by prettier.
+    const words = (t) => t.replace(/-{3,}/g, "-").replace(/\s+/g, " ").trim();
+    if (words(before.slice(from + open.length, to)) === words(text)) continue;
+    throw new Error(
+      `docs/SCALE.md does not say what the code does: node bench/scale.mjs ${name} && npx prettier --write docs/SCALE.md`,
+    );
+  }
   writeFileSync(page, `${before.slice(0, from + open.length)}\n\n${text}\n\n${before.slice(to)}`);
 }

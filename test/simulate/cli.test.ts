@@ -20,7 +20,7 @@ const CLUSTER = { format: "collc-cluster-1", name: "mine", machine: "h200x4", ra
 
 describe("collc simulate", () => {
   test("times of two programs, which is ahead, and what links carry", async () => {
-    const { code, out, err } = await collc(["simulate", RAILS, TWO_SHOT, "--ranks", "8,32", "--size", "4Ki,64Mi", "--links"]); // prettier-ignore
+    const { code, out, err } = await collc(["simulate", RAILS, TWO_SHOT, "--ranks", "8,32", "--size", "4Ki,64Mi", "--links", "--all"]); // prettier-ignore
     expect([code, err]).toEqual([0, ""]);
     for (const part of ["8 ranks, 1 domain", "32 ranks, 4 domains", "4.00 KiB", "64.0 MiB", "NIC out", "leaf up"])
       expect(out).toContain(part);
@@ -57,6 +57,28 @@ describe("collc simulate", () => {
     const { code, out } = await collc(["simulate", TWO_SHOT, "-m", "h200x4", "--size", "1Mi"]);
     expect(code).toBe(0);
     expect(out).toContain("4 ranks, 1 domain");
+  });
+
+  test("what cannot be the fastest is left out with the least it takes, and is simulated with --all", async () => {
+    const ring = join(packageRoot(), "kernels/all_reduce/ring.coll");
+    const argv = ["simulate", ring, RAILS, "--ranks", "64", "--size", "1Ki"];
+    const { out } = await collc(argv);
+    expect(out).toMatch(/all_reduce\/ring +≥ \d+ µs/);
+    expect(out).toContain("collc simulate --all");
+    const times = async (
+      ...more: string[]
+    ): Promise<{ sizes: { seconds: number }[]; leftOut: { atLeast: number }[] }[]> =>
+      JSON.parse((await collc([...argv, "--json", ...more])).out).programs;
+    const [[few], [all]] = [await times(), await times("--all")];
+    expect([few!.sizes.length, all!.leftOut.length]).toEqual([0, 0]);
+    expect(all!.sizes[0]!.seconds).toBeGreaterThanOrEqual(few!.leftOut[0]!.atLeast);
+  });
+
+  test("ranks of which no two are alike are too many to be followed, which is found before they are counted", async () => {
+    const relay = join(packageRoot(), "kernels/broadcast/relay.coll");
+    const { code, err } = await collc(["simulate", relay, "--ranks", "4096", "--size", "1Ki"]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/no two of 4096 ranks do the same.*17 million[^]*choose fewer ranks/);
   });
 
   test("a number of ranks at which nothing can be simulated has no fastest program, and says what to do", async () => {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type Cluster, compile, type LinkUse, Player, type Schedule } from "../../src/compiler/index.js";
+import { type Cluster, compile, type LinkUse, playFastest, Player, type Schedule } from "../../src/compiler/index.js";
 import { trafficOfRank } from "../../src/compiler/explain/traffic.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
@@ -174,6 +174,22 @@ describe("ranks that are alike are followed once", () => {
   });
 });
 
+describe("the least time that a program can take", () => {
+  test.each(LIBRARY)("%s takes no less, and not many times as much", (file) => {
+    for (const ranks of [8, 32]) {
+      const player = new Player(scheduleFor(file, ranks), DGX);
+      for (const bytes of [2 ** 10, 2 ** 20, 2 ** 28])
+        for (const chunks of [1, 4]) {
+          const least = player.atLeast(bytes, chunks);
+          const { seconds } = player.play(bytes, chunks);
+          expect(seconds / least, `${ranks} ranks, ${bytes} bytes in ${chunks}`).toBeGreaterThanOrEqual(1);
+          // A bound of nothing would leave nothing out.
+          expect(seconds / least, `${ranks} ranks, ${bytes} bytes in ${chunks}`).toBeLessThan(12);
+        }
+    }
+  });
+});
+
 describe("order", () => {
   test.each(LIBRARY.filter((_, i) => isAll || i % 2 === 1))(
     "%s: no size takes less time than a smaller one, nor a network of half the speed, which takes at most twice as long",
@@ -197,6 +213,17 @@ describe("order", () => {
       const schedule = scheduleFor(file, 32);
       expect(new Player(schedule, DGX).play(2 ** 24, 4)).toEqual(new Player(schedule, DGX).play(2 ** 24, 4));
     }
+  });
+
+  test.each([
+    ["kernels/all_reduce/tree.coll", 0.00012413923321496505, 0.00012871847214952341, 0.0003981473994826971],
+    ["kernels/all_reduce/gathered.coll", 0.0010212200000000139, 0.0010212200000000139, 0.0010212200000000139],
+    ["kernels/all_reduce/ring.coll", 0.0030884879612525827, 0.00308898952017596, 0.0030935561614081],
+  ])("%s at 512 ranks takes what it took when each message was an event of its own", (file, ...expected) => {
+    const player = new Player(scheduleFor(file, 512, DGX, "bf16"), DGX);
+    // Of each rank's messages only the first is in the queue of events now; the order is the same.
+    const found = [2 ** 10, 2 ** 16, 2 ** 20].map((bytes) => playFastest(player, bytes, 512).seconds);
+    found.forEach((seconds, i) => expect(seconds).toBeCloseTo(expected[i]!, 14));
   });
 
   test("phases of chunks overlap: in chunks, rails take little more than their slowest part", () => {

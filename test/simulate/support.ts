@@ -10,7 +10,12 @@ export const DGX = clusterNamed("dgx-h100")!;
 const known = new Map<string, Schedule>();
 
 /** The schedule of a program below the package, `kernels/all_reduce/ring.coll`. */
-export function scheduleFor(file: string, ranks: number, cluster: Cluster = DGX, dtype = "f32" as const): Schedule {
+export function scheduleFor(
+  file: string,
+  ranks: number,
+  cluster: Cluster = DGX,
+  dtype: "f32" | "bf16" = "f32",
+): Schedule {
   const key = `${file} ${ranks} ${cluster.ranksPerDomain} ${dtype}`;
   let schedule = known.get(key);
   if (schedule === undefined) {

@@ -90,15 +90,18 @@ const SMALLEST_CHUNK = 2 ** 16;
 /** Events that are worth looking for a better number of chunks. */
 const MOST_EVENTS = 2 ** 22;
 
-/** Plays a size in one chunk, then in twice as many as before for as long as that is faster, or in as many as are given. */
-export function playFastest(player: Player, bytes: number, world: number, chunks?: number): Simulation {
+/**
+ * Plays a size in one chunk, then in twice as many as before for as long as that is faster, or in as many as are given.
+ * @param worth the part of the time that more chunks must be able to save, or they are not tried
+ */
+export function playFastest(player: Player, bytes: number, world: number, chunks?: number, worth = 0): Simulation {
   if (chunks !== undefined) return player.play(bytes, chunks);
   let best = player.play(bytes, 1);
   for (const count of CHUNKS.slice(1)) {
     if (bytes / count < Math.max(SMALLEST_CHUNK, world * 16)) break;
     if (player.events * count > MOST_EVENTS) break;
     // Messages take their least time each: what cannot be faster is not played.
-    if (player.atLeast(bytes, count) >= best.seconds) break;
+    if (player.atLeast(bytes, count) >= best.seconds * (1 - worth)) break;
     const next = player.play(bytes, count);
     if (next.seconds >= best.seconds) break;
     best = next;

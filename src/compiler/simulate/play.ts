@@ -99,6 +99,9 @@ export class Player {
   private readonly steps: readonly (readonly Step[])[];
   private readonly firstPulls: readonly Flow[];
   private readonly bound: Bound;
+  /** By rank of the unit and phase, side by side, for what is asked of every event: whether all blocks meet, seconds to the first bytes. */
+  private readonly isGrid: Uint8Array;
+  private readonly first: Float64Array;
 
   constructor(
     private readonly schedule: Schedule,
@@ -109,6 +112,8 @@ export class Player {
     this.bound = new Bound(cluster, schedule.world, all);
     [this.followed, this.unit, this.steps, this.firstPulls] = [followed, unit, steps, firstPulls];
     this.count = steps[0]!.length;
+    this.isGrid = Uint8Array.from(steps.flat(), ({ phase }) => +phase.isGrid);
+    this.first = Float64Array.from(steps.flat(), (step) => firstOf(step, cluster.machine));
     const messages = steps.flat().reduce((sum, { puts, farLoads }) => sum + puts.ranks.length + farLoads, 0);
     this.events = 2 * followed * this.count + messages * (followed / unit);
   }
@@ -164,7 +169,7 @@ export class Player {
     const { phase, nearLoads, nearStores, puts } = step;
     const shift = rank - (rank % unit);
     let covered = time;
-    const first = firstOf(step, m);
+    const first = this.first[(rank % unit) * count + (node % count)]!;
     let [pulled, pushed] = [0, 0];
     for (let k = 0; k < nearLoads.ranks.length; k++) {
       const n = nearLoads.bytes[k]! * scale;
@@ -215,18 +220,24 @@ export class Player {
 
   /** A rank hears one of the words that it waits for; after the last it begins. */
   private hear(rank: number, i: number, chunk: number, time: number, kind: Float64Array, state: State): void {
-    const { phase, nearAwaits, wordAwaits } = this.steps[rank % this.unit]![i]!;
-    const { chunks } = state;
-    const { flagRank, grid } = this.cluster.machine;
-    for (let c = phase.isGrid ? 0 : chunk; c < (phase.isGrid ? chunks : chunk + 1); c++) {
-      const node = (c * this.followed + rank) * this.count + i;
-      kind[node] = Math.max(kind[node]!, time);
-      if (--state.left[node]! > 0) continue;
-      let at = state.ready[node]!;
-      if (nearAwaits > 0) at = Math.max(at, state.near[node]! + flagRank.value * (nearAwaits - 1));
-      if (wordAwaits > 0) at = Math.max(at, state.word[node]! + wordTime(wordAwaits, this.cluster));
-      state.events.push(at + (phase.isGrid ? grid.value : 0), node * KINDS + BEGIN);
+    const { followed, count, unit } = this;
+    const isGrid = this.isGrid[(rank % unit) * count + i] === 1;
+    const end = isGrid ? state.chunks : chunk + 1;
+    for (let c = isGrid ? 0 : chunk; c < end; c++) {
+      const node = (c * followed + rank) * count + i;
+      if (kind[node]! < time) kind[node] = time;
+      if (--state.left[node]! === 0) this.start(rank, i, node, state);
     }
+  }
+
+  /** A rank has heard of all that it waits for. */
+  private start(rank: number, i: number, node: number, state: State): void {
+    const { phase, nearAwaits, wordAwaits } = this.steps[rank % this.unit]![i]!;
+    const { flagRank, grid } = this.cluster.machine;
+    let at = state.ready[node]!;
+    if (nearAwaits > 0) at = Math.max(at, state.near[node]! + flagRank.value * (nearAwaits - 1));
+    if (wordAwaits > 0) at = Math.max(at, state.word[node]! + wordTime(wordAwaits, this.cluster));
+    state.events.push(at + (phase.isGrid ? grid.value : 0), node * KINDS + BEGIN);
   }
 
   /** Messages join the queue of a rank's NIC. @param node of the sender's phase; of loads, of the reader's phase at the sender's rank */
