@@ -1,4 +1,5 @@
 /** `collc simulate`, and explain on machines of many hosts: tables, JSON, pictures, and what is wrong with a command line. */
+import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -210,6 +211,14 @@ describe("collc explain on many hosts", () => {
     const { code, out } = await collc(["explain", TWO_SHOT, "--machine", "h200x4", "--ranks", "4", "--json"]);
     expect(code).toBe(0);
     expect(JSON.parse(out)).toMatchObject({ machine: "h200x4", ranks: 4 });
+  });
+});
+
+describe("docs/SCALE.md", () => {
+  test("the table beside measured times is what the code gives", () => {
+    const script = join(packageRoot(), "bench/scale.mjs");
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check", "calibration"], { encoding: "utf8" });
+    expect([status, status === 0 ? "" : stderr]).toEqual([0, ""]);
   });
 });
 
