@@ -48,6 +48,11 @@ export class Compared implements Term {
     return 0;
   }
 
+  /** Whether it does not hold. */
+  get opposite(): Compared {
+    return new Compared(this.algebra, this.fn, this.a, this.b, !this.isNegated);
+  }
+
   /** Depends on the difference alone; made when it is asked for, since a choice by size never does. */
   get residues(): Residues {
     return (this.known ??= this.find());

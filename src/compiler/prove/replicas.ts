@@ -25,10 +25,14 @@ function replicatedOutputs(kernel: Kernel): SignatureTensor[] {
   return kernel.outputs.filter(isOne);
 }
 
-/** Whether something is rounded, which an order decides about. */
+/** Whether something is rounded, which an order decides about, or a choice may be one between two zeros. */
 function rounds(kernel: Kernel): boolean {
   let found = false;
-  walkKernel(kernel, (op) => void (found ||= op.name === "mma" || ROUNDING.has(op.attributes["fn"] as string)));
+  walkKernel(
+    kernel,
+    ({ name, attributes }) =>
+      void (found ||= name === "mma" || name === "select" || ROUNDING.has(attributes["fn"] as string)),
+  );
   return found;
 }
 

@@ -2,13 +2,16 @@
  * Values as the bits they are rounded to: two are equal only where the same operations meet the same operands in the same
  * order. So a tensor is `replicated` bit for bit where all its ranks hold one value of these.
  *
- * What is exact is equal in more forms: operands of + and · may change places, `min` and `max` are sets, and integers are
- * computed in the ring that they are. A product and what it is added to are two operations, since kernels are compiled without
+ * What is exact is equal in more forms: operands of + and · may change places, `min` and `max` are sets, as +0 is the greater of two zeros
+ * to them, and integers are computed in the ring that they are. A choice of floats by a comparison is no `max`: to a comparison both zeros
+ * are equal, so that it is the order of its sides that decides which of them is taken. A product and what it is added to are two operations, since kernels are compiled without
  * contraction (`nvrtcOptions`); in a product of tiles they are one.
  */
 import type { ScalarKind } from "../types/dtype.js";
 import { DTYPES, isDType, type DType } from "../types/dtype.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
+import type { ExtremeFunction } from "./extremum.js";
+import { Compared } from "./field-values.js";
 import { FieldAlgebra } from "./field.js";
 import { type Fields, NO_PROGRAM, type Residues } from "./residues.js";
 
@@ -22,6 +25,8 @@ export class RoundingAlgebra extends FieldAlgebra {
   private readonly whole: FieldAlgebra;
   /** Of values that are known to have a float dtype, which. */
   private readonly dtypesOf = new WeakMap<Term, DType>();
+  /** Values that are floats, or may be. */
+  private readonly floats = new WeakSet<Term>();
   private readonly makings: WeakMap<Term, Making> | null;
 
   /**
@@ -48,6 +53,7 @@ export class RoundingAlgebra extends FieldAlgebra {
     return (index) => {
       const made = leaf(index);
       this.dtypesOf.set(made, dtype);
+      if (DTYPES[dtype].kind === "float") this.floats.add(made);
       this.makings?.set(made, { fn: `${rank < 0 ? "" : `rank ${rank}'s `}${buffer}[${index}]`, args: [] });
       return made;
     };
@@ -55,6 +61,7 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   private made(fn: string, args: readonly Number_[], commutes: boolean): Residues {
     const result = super.apply(fn, args, commutes);
+    this.floats.add(result);
     this.makings?.set(result, { fn, args });
     return result;
   }
@@ -94,6 +101,26 @@ export class RoundingAlgebra extends FieldAlgebra {
     return Number.isInteger(Math.log2(Math.abs(b))) ? this.mul(a, 1 / b) : this.made("/", [a, b], false);
   }
 
+  override poison(buffer: string, rank: number, index: number): Residues {
+    const unwritten = super.poison(buffer, rank, index);
+    this.floats.add(unwritten);
+    return unwritten;
+  }
+
+  override extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
+    const extreme = super.extreme(fn, a, b);
+    if (typeof extreme !== "number") this.floats.add(extreme);
+    return extreme;
+  }
+
+  override select(condition: Number_, a: Number_, b: Number_): Number_ {
+    const isFloat = (x: Number_): boolean => typeof x !== "number" && this.floats.has(x);
+    if (!isFloat(a) && !isFloat(b)) return this.whole.select(condition, a, b);
+    return condition instanceof Compared && condition.isNegated
+      ? this.made("select", [condition.opposite, b, a], false)
+      : this.made("select", [condition, a, b], false);
+  }
+
   override cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
     if (!isDType(to) || DTYPES[to].kind !== "float") return super.cast(from, to, a);
     if (typeof a === "number" || this.dtypesOf.get(a) === to) return a;
@@ -114,6 +141,10 @@ export class RoundingAlgebra extends FieldAlgebra {
   /** Short text of a value. */
   print(x: Number_, depth = 0): string {
     if (typeof x === "number") return String(x);
+    if (x instanceof Compared && depth <= 7) {
+      const [a, b] = [x.a, x.b].map((side) => this.print(side, depth + 1));
+      return `${x.isNegated ? "not " : ""}(${a} ${x.fn === "lt" ? "<" : "=="} ${b})`;
+    }
     const making = this.makings?.get(x);
     if (making === undefined) return "…";
     const { fn, args } = making;
