@@ -38,6 +38,7 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
     mesh: kernel.mesh,
     beyond: [],
     unreached: [],
+    leaving: null,
     without: [],
     every: null,
     printed: null,

@@ -65,6 +65,6 @@ it("decisions that a length of 0 alone makes have it as an example, others the s
   const program = programOf(compiled(summed("0")).snapshots)!;
   const outcomes = outcomesOf(program);
   const found = outcomes.all.map((outcome) => [outcome.where, outcomes.lengthsFor(outcome)]);
-  expect(found).toContainEqual(["where this condition holds", { dims: { n: 0 } }]);
-  expect(found).toContainEqual(["where this condition does not hold", { dims: { n: 1 } }]);
+  expect(found).toContainEqual(["where this condition holds", expect.objectContaining({ dims: { n: 0 } })]);
+  expect(found).toContainEqual(["where this condition does not hold", expect.objectContaining({ dims: { n: 1 } })]);
 });

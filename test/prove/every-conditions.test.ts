@@ -55,7 +55,7 @@ it.each([
     '$1"max"',
     /not the same|the distance/,
   ],
-  ["the output is shorter", oneShot, /buffer y: output bf16\[n\]/, "buffer y: output bf16[div(n, 2)]", /leaves 'y'/],
+  ["the output is shorter", oneShot, /buffer y: output bf16\[n\]/, "buffer y: output bf16[div(n, 2)]", /may leave 'y'/],
   ["a length decides who waits", oneShot, /for %2, %3 (\{map="threads"\} \(%13\))/, "for %2, %5 $1", /synchronisation/],
   ["nobody waits at the end", oneShot, LAST_EXCHANGE, "$1", /the last wait is for|nobody waits for it/],
   ["nobody waits and nobody signals at the end", oneShot, LAST_EXCHANGE, "", /caller/],

@@ -17,9 +17,10 @@ import { explained } from "./explained.js";
 import { steeringInputs } from "./inputs.js";
 import type { SharedLayout } from "../execute/order/shared-places.js";
 import { MOST_INDEX } from "./intervals.js";
+import { leavingOf } from "./leaving.js";
 import type { Lengths } from "./obligations.js";
 import { proveOrdering } from "./ordering.js";
-import { outsideAt } from "./outside.js";
+import { outsideAt, wrongOutside } from "./outside.js";
 import { predicated } from "./predicated.js";
 import { holdsEverywhere, lacking, type Relaxed, relaxedOf, stopOf, withinConditions } from "./relaxed.js";
 import { type Answer, CannotTell, Fails, placeOfLengths } from "./results.js";
@@ -85,6 +86,8 @@ export interface Claims {
   readonly unreached: readonly Unreached[];
   /** Constants of the program that matter only at lengths that were not proved. */
   readonly beyond: readonly Beyond[];
+  /** Where the theorem about every length finds an index that may leave its buffer, and no length at which it does is known; null: nowhere. */
+  readonly leaving: { readonly span: Span; readonly reason: string } | null;
   /** Conditions that it was proved without, as they allow nothing short enough to be executed; see `relaxed.ts`. */
   readonly without: readonly Requirement[];
   /** Whether what is proved holds for every length; null where that is no question: lengths were asked for, or something is not proved. */
@@ -219,6 +222,32 @@ function unlessUnknown(proofs: readonly [Proof, Proof]): readonly [Proof, Proof]
   return unknown === undefined ? proofs : [unknown, unknown];
 }
 
+/** Where what is proved is no claim about every length, an index that leaves its dimension at one that was not executed refutes it. */
+function unlessLeaving(
+  kernel: Kernel,
+  { program, shapes, launches = 2 }: ProveOptions,
+  everywhere: Everywhere,
+  proofs: readonly [Proof, Proof],
+): readonly [Proof, Proof] {
+  const isProved = proofs.every(({ answers }) => worst(answers).status === "proved");
+  if (!isProved || program == null || shapes !== undefined || holdsEverywhere(everywhere)) return proofs;
+  const leaving = leavingOf(program);
+  if (leaving === null) return proofs;
+  const wrong = wrongOutside(kernel, leaving.outside, { dims: leaving.dims, launches, aligned: true });
+  return [withAnswer(proofs[0], wrong), withAnswer(proofs[1], wrong)];
+}
+
+/** What is not shown of indices at other lengths than those that were proved. */
+function mayLeave(every: EveryClaim | null): Claims["leaving"] {
+  if (every === null || every.ordering.holds || every.ordering.condition !== "inside") return null;
+  const { span, reason } = every.ordering;
+  return { span, reason };
+}
+
+function withAnswer(proof: Proof, answer: Answer): Proof {
+  return { ...proof, answers: [...proof.answers, answer] };
+}
+
 /** Both proofs together. */
 export function claimsOf(
   given: Kernel,
@@ -228,7 +257,8 @@ export function claimsOf(
 ): Claims {
   const kernel = predicated(given);
   const looked = lookedAt(given, options);
-  const [answers, orderings] = looked.relaxed === null ? proofs : unlessUnknown(proofs);
+  const [answers, orderings] =
+    looked.relaxed === null ? unlessLeaving(kernel, options, everywhere, proofs) : unlessUnknown(proofs);
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
   const isProved = [answers, orderings].every((proof) => worst(proof.answers).status === "proved");
   const { every, printed } = isProved ? everywhere : NOWHERE;
@@ -255,6 +285,7 @@ export function claimsOf(
     caveats,
     saturating: saturating(kernel, caveats),
     ...(isEverywhere ? { unreached: [], beyond: [] } : notLookedAt(kernel, options, coverage, answers, beyond)),
+    leaving: mayLeave(every),
     without: isEverywhere ? (looked.relaxed?.without ?? []) : [],
     every,
   };
@@ -316,8 +347,10 @@ function notLookedAt(
   { answers }: Proof,
   beyond: readonly Beyond[],
 ): Pick<Claims, "unreached" | "beyond"> {
-  if (program == null || shapes !== undefined) return { unreached: [], beyond: [] };
+  if (program == null) return { unreached: [], beyond: [] };
   const accesses = unreachedOf(kernel, program, idle);
+  // Which data leads to a place is no question of lengths.
+  if (shapes !== undefined) return { unreached: accesses.filter((a) => a.isByData), beyond: [] };
   const proved = answers.flatMap((a) => (a.status === "proved" ? [a.claim.dims] : []));
   const ways = proved.length === 0 ? [] : untaken(program, proved);
   const wayAt = (b: Beyond): Unreached | undefined =>

@@ -33,9 +33,11 @@ interface Form {
   readonly constant: number;
   /** Whether the value is that constant. */
   readonly isConstant: boolean;
+  /** Whether roots are multiplied: no root by itself says how large the value is. What it decides is searched for; see `outcomes.ts`. */
+  readonly isProduct: boolean;
 }
 
-const NOTHING: Form = { scales: new Map(), offset: 0, constant: 0, isConstant: false };
+const NOTHING: Form = { scales: new Map(), offset: 0, constant: 0, isConstant: false, isProduct: false };
 
 /** Past this, a length is out of reach of any proof. */
 const OUT_OF_REACH = 2 ** 50;
@@ -62,6 +64,7 @@ function merged(a: Form, b: Form, offset = offsetOf(a, b)): Form {
     offset: Math.min(offset, OUT_OF_REACH),
     constant: a.offset >= b.offset ? a.constant : b.constant,
     isConstant: false,
+    isProduct: a.isProduct || b.isProduct,
   };
 }
 
@@ -154,7 +157,7 @@ class Finder {
       case "mul": {
         const [form, factor] = isRooted(a) ? [a, b] : [b, a];
         // How far a rank's or an iteration's multiple is from the next goes with the value itself.
-        if (isRooted(factor)) return sum;
+        if (isRooted(factor)) return { ...sum, isProduct: true };
         if (factor.isConstant && factor.offset > 0) return divided(form, 1 / factor.offset);
         return form;
       }
@@ -172,6 +175,7 @@ class Finder {
       case "or":
       case "xor":
         if (by !== null && isRooted(a)) this.note(op, a, fn === "rem" ? by : by + 1, b.constant, true, true);
+        if (fn === "rem" && isRooted(b)) this.multiples(op, a, b);
         return sum;
       case "min":
       case "max":
@@ -182,6 +186,16 @@ class Finder {
         return sum;
       default:
         return sum;
+    }
+  }
+
+  /** What leaves a multiple of an index modulo a length: from the multiplier on, a length may share a factor with it. */
+  private multiples(op: Op, a: Form, b: Form): void {
+    for (const scale of a.scales.values()) {
+      const factor = Math.round(1 / scale);
+      if (factor < 2 || Math.abs(factor * scale - 1) > 1e-9) continue;
+      for (const root of b.scales.keys())
+        this.found.push({ root, at: factor, constant: factor, span: op.span, isEdge: true, isModulus: false });
     }
   }
 
@@ -231,6 +245,7 @@ class Finder {
   }
 
   private note(op: Op, form: Form, at: number, constant: number, isEdge: boolean, isModulus = false): void {
+    if (form.isProduct) return;
     for (const [root, scale] of form.scales) {
       const length = Math.min(Math.ceil(at * scale), OUT_OF_REACH);
       this.found.push({ root, at: length, constant, span: op.span, isEdge, isModulus });

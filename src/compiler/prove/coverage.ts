@@ -28,8 +28,10 @@ export interface Unreached {
   readonly span: Span;
   /** "this store of 'y'", "what is done where this condition holds". */
   readonly what: string;
-  /** Lengths that lead there; null where none were found, though there may be some. */
+  /** Lengths that lead there; null where none were found, though there may be some, and where data decides besides. */
   readonly at: DimValues | null;
+  /** Whether data decides about it, so that at lengths that lead there it may still not run. */
+  readonly isByData: boolean;
 }
 
 export function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Coverage {
@@ -73,7 +75,8 @@ export function unreachedOf(kernel: Kernel, program: Kernel, idle: readonly Idle
     const isIt = (op: Op): boolean => op.span.start === span.start && op.span.end === span.end;
     const found = outcomes.lengthsOf((op) => isIt(op) && (op.name === "load" || op.name === "store"));
     if (found === "never") return [];
-    return [{ span, what: `this ${what}`, at: typeof found === "object" ? found.dims : null }];
+    const isByData = outcomes.isByData(isIt);
+    return [{ span, what: `this ${what}`, at: typeof found === "object" && !isByData ? found.dims : null, isByData }];
   });
 }
 
@@ -87,6 +90,8 @@ export function untaken(program: Kernel, proved: readonly DimValues[]): Unreache
     const found = outcomes.lengthsFor(outcome);
     const { span, where } = outcome;
     if (found === "never") return [];
-    return [{ span, what: `what is done ${where}`, at: typeof found === "object" ? found.dims : null }];
+    return [
+      { span, what: `what is done ${where}`, at: typeof found === "object" ? found.dims : null, isByData: false },
+    ];
   });
 }

@@ -8,6 +8,7 @@ import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { hasAxes, leaderOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
 import { keyOf } from "./residues.js";
+import { comparedWith, limitsOf } from "./compared.js";
 import { steeringOf } from "../execute/steering.js";
 
 /** How the inputs that steer are filled. The first three are the extremes. */
@@ -64,6 +65,9 @@ function readBy(value: ElementExpression): string[] {
 
 /** Elements of inputs that are known; `rank` as `InputValues.nameOf` says. */
 export type GivenNumbers = (launch: number, name: string, rank: number, index: number) => number;
+
+/** Of how many random elements one is next to a constant that data is compared with, where there are any. */
+const ONE_OF = 4;
 
 export class InputValues {
   private readonly keys = new Map<string, number>();
@@ -122,9 +126,25 @@ export class InputValues {
         return (index) => (index % world === launch % world ? to - 1 : from);
       default: {
         const key = this.keyOf(name);
-        return (index) => from + Math.floor(randomOf(this.sample, launch, key, rank, index) * Math.max(1, to - from));
+        const near = this.near(name);
+        return (index) => {
+          const random = randomOf(this.sample, launch, key, rank, index);
+          const chosen = near.length === 0 ? 1 : randomOf(this.sample, launch, key, rank, index, 1) * ONE_OF;
+          return chosen < 1
+            ? near[Math.floor(chosen * near.length)]!
+            : from + Math.floor(random * Math.max(1, to - from));
+        };
       }
     }
+  }
+
+  /** Values on both sides of the constants that elements are compared with, of those that they may have. */
+  private near(name: string): readonly number[] {
+    const { values, dtype } = this.tensors.get(name)!;
+    if (dtype === "bool") return [];
+    const [from, to] = values === undefined ? limitsOf(dtype) : this.range(this.tensors.get(name)!);
+    const all = [...(comparedWith(this.kernel).get(name) ?? [])].flatMap((c) => [c, c - 1, c + 1]);
+    return [...new Set(all)].filter((c) => c >= from && c < to);
   }
 
   private keyOf(name: string): number {

@@ -39,18 +39,49 @@ export function outcomesOf(program: Kernel): Outcomes {
   return found;
 }
 
+/** The ops that give values, and the loops of variables; and which values are whole numbers of lengths, ranks and iterations. */
+export interface Followed {
+  readonly makers: ReadonlyMap<Value, Op>;
+  readonly followed: ReadonlySet<Value>;
+}
+
+export function followedIn(program: Kernel): Followed {
+  const makers = new Map<Value, Op>();
+  const followed = new Set<Value>();
+  const note = ({ ops }: Region): void => {
+    for (const op of ops) {
+      const isFollowed = op.operands.every((v) => followed.has(v));
+      for (const v of op.results) {
+        makers.set(v, op);
+        if (FOLLOWED.has(op.name) && isFollowed && isCounted(v)) followed.add(v);
+      }
+      for (const region of op.regions) {
+        for (const v of region.arguments) {
+          makers.set(v, op);
+          if (isFollowed) followed.add(v);
+        }
+        note(region);
+      }
+    }
+  };
+  note(program.body);
+  return { makers, followed };
+}
+
 export class Outcomes {
   readonly all: readonly Outcome[];
-  private readonly makers = new Map<Value, Op>();
-  private readonly followed = new Set<Value>();
+  private readonly makers: ReadonlyMap<Value, Op>;
+  private readonly followed: ReadonlySet<Value>;
   private readonly searches = new Map<Outcome, Search>();
   private readonly met = new Map<string, Found>();
   /** Steps that each may still take: a decision that takes many leaves the others theirs. */
   private readonly left = new Map<Outcome, number>();
 
   constructor(private readonly program: Kernel) {
-    this.note(program.body);
-    this.all = new Finder(this.makers, this.followed).find(program.body);
+    const { makers, followed } = followedIn(program);
+    this.makers = makers;
+    this.followed = followed;
+    this.all = new Finder(makers, followed).find(program.body);
     const share = Math.max(MOST_AT_SHAPE, Math.floor(MOST_TOGETHER / Math.max(1, this.all.length)));
     for (const outcome of this.all) this.left.set(outcome, share);
   }
@@ -88,6 +119,15 @@ export class Outcomes {
     return found;
   }
 
+  /** Whether data decides about each op of the program that is asked for, in a branch or a loop around it. */
+  isByData(wanted: (op: Op) => boolean): boolean {
+    const all: boolean[] = [];
+    walkKernel(this.program, (op, ops) => {
+      if (wanted(op)) all.push(ops.some((around) => !around.operands.every((v) => this.followed.has(v))));
+    });
+    return all.length > 0 && all.every(Boolean);
+  }
+
   private search(outcome: Outcome, at: DimValues | null, least: DimValues, limit: number): Found {
     let search = this.searches.get(outcome);
     if (search === undefined) {
@@ -98,25 +138,6 @@ export class Outcomes {
     const { found, steps } = search.find(at, least, Math.min(limit, left));
     this.left.set(outcome, left - steps);
     return found;
-  }
-
-  /** Which values are whole numbers of lengths, ranks and iterations. */
-  private note({ ops }: Region): void {
-    const { makers, followed } = this;
-    for (const op of ops) {
-      const isFollowed = op.operands.every((v) => followed.has(v));
-      for (const v of op.results) {
-        makers.set(v, op);
-        if (FOLLOWED.has(op.name) && isFollowed && isCounted(v)) followed.add(v);
-      }
-      for (const region of op.regions) {
-        for (const v of region.arguments) {
-          makers.set(v, op);
-          if (isFollowed) followed.add(v);
-        }
-        this.note(region);
-      }
-    }
   }
 }
 
@@ -137,7 +158,8 @@ function isCounted(v: Value): boolean {
   return kind === "index" || kind === "bool" || isInteger(kind);
 }
 
-function parentsOf(op: Op, ops: readonly Op[]): Parent[] {
+/** The ops around an op, and their regions that it is in. */
+export function parentsOf(op: Op, ops: readonly Op[]): Parent[] {
   return ops.map((parent, i) => {
     const inner = ops[i + 1] ?? op;
     return { op: parent, region: parent.regions.find((r) => r.ops.includes(inner))! };
@@ -145,7 +167,7 @@ function parentsOf(op: Op, ops: readonly Op[]): Parent[] {
 }
 
 /** That the branches around a place are taken, as far as they can be followed. */
-function testsOf(parents: readonly Parent[], followed: ReadonlySet<Value>): Test[] {
+export function testsOf(parents: readonly Parent[], followed: ReadonlySet<Value>): Test[] {
   return parents.flatMap(({ op, region }): Test[] =>
     op.name === "if" && followed.has(op.operands[0]!)
       ? [{ value: op.operands[0]!, is: region === op.regions[0] ? 1 : 0 }]
@@ -215,12 +237,25 @@ class Finder {
       this.add(op.span, first, parents, [...given, fn === "min" ? { less: a, than: b } : { less: b, than: a }]);
       this.add(op.span, second, parents, [...given, fn === "min" ? { less: b, than: a } : { less: a, than: b }]);
     }
+    this.quotients(op, parents, given);
     if ((op.name === "for" || op.name === "reduce") && op.operands.every((v) => followed.has(v))) {
       const iterations = op.operands.flatMap((low, i) =>
         i % 2 === 0 ? [{ less: low, than: op.operands[i + 1]! }] : [],
       );
       this.add(op.span, "in this loop", parents, [...given, ...iterations]);
     }
+  }
+
+  /** What is divided by a constant comes to it at some length: up to there the quotient is 0, and the remainder all of it. */
+  private quotients(op: Op, parents: readonly Parent[], given: readonly Test[]): void {
+    const fn = op.attributes["fn"];
+    if (op.name !== "binary" || !this.followed.has(op.results[0]!) || (fn !== "div" && fn !== "shr" && fn !== "rem"))
+      return;
+    const [a, b] = op.operands as [Value, Value];
+    const by = this.makers.get(b);
+    if (by?.name !== "const") return;
+    const least = fn === "shr" ? 2 ** (by.attributes["value"] as number) : (by.attributes["value"] as number);
+    this.add(op.span, "where what is divided comes to the divisor", parents, [...given, { index: a, past: least }]);
   }
 
   /** A condition's sides as what alone makes it what it is. */
@@ -249,8 +284,10 @@ class Finder {
       if (!this.numbers.has(v)) this.numbers.set(v, this.numbers.size);
       return this.numbers.get(v)!;
     };
-    const text = (t: Test): string =>
-      "value" in t ? `${number(t.value)}=${t.is}` : `${number(t.less)}<${number(t.than)}`;
+    const text = (t: Test): string => {
+      if ("value" in t) return `${number(t.value)}=${t.is}`;
+      return "less" in t ? `${number(t.less)}<${number(t.than)}` : `${number(t.index)}>=${JSON.stringify(t.past)}`;
+    };
     const key = [...new Set(tests.map(text))].sort().join() + ` ${parents.map(({ op }) => op.operands.map(number).join()).join(";")}`; // prettier-ignore
     if (!this.found.has(key)) this.found.set(key, { span, where, parents, tests });
   }

@@ -4,15 +4,22 @@ import type { ProveOptions } from "./claims.js";
 import { describeOutside, type KnownElements, type OutsideDimension, outsideDimension } from "./dimension-bounds.js";
 import { InputValues, steeringInputs } from "./inputs.js";
 import { gridOf } from "./machine.js";
-import type { Wrong } from "./results.js";
+import type { Claim, Wrong } from "./results.js";
 import type { Setting } from "./settings.js";
 
 /** What is wrong where an index leaves its dimension. The execution cannot see it: it has linear indices. */
 export function outsideAt(kernel: Kernel, setting: Setting, { program, launches = 2 }: ProveOptions): Wrong | null {
-  const { dims, aligned } = setting;
   if (program == null) return null;
   const found = outsideOf(kernel, program, setting);
-  if (found === null) return null;
+  return found === null ? null : wrongOutside(kernel, found, { ...setting, launches });
+}
+
+/** What is wrong where an access was found outside. */
+export function wrongOutside(
+  kernel: Kernel,
+  found: OutsideDimension,
+  { dims, launches, aligned }: Pick<Claim, "dims" | "launches" | "aligned">,
+): Wrong {
   const { op, rank, buffer } = found;
   const what = op.name === "store" ? `'${buffer}' is stored here` : `'${buffer}' is loaded here`;
   return {

@@ -46,6 +46,7 @@ export function findings(claims: Claims): Printable[] {
   if (found.length > 0) return found;
   return [
     ...claims.beyond.map((b) => limit(claims, b)),
+    ...(claims.leaving === null ? [] : [mayLeave(claims, claims.leaving)]),
     ...claims.unreached.map((u) => unreached(claims, u)),
     ...claims.saturating.map((s) => saturation(claims, s)),
     ...(isSpecified(claims) ? claims.caveats.open : []).flatMap((o) => rounding(claims, o) ?? []),
@@ -327,15 +328,19 @@ function saturation({ collective, ranks }: Claims, { span, dtype, isScaled }: Cl
 }
 
 /** What the proofs did not come past. */
-function unreached({ collective, ranks }: Claims, { span, what, at }: Unreached): Printable {
+function unreached({ collective, ranks }: Claims, { span, what, at, isByData }: Unreached): Printable {
   const lengths = at === null ? null : dimsText(at);
+  const why = isByData
+    ? "data decides whether it runs, and none of the sampled values leads there"
+    : `no shape that was looked at leads there, ${lengths === null ? "and none was found that does" : `${lengths} does`}`;
+  const help = isByData ? "limit the input with 'where' to values that lead there" : null;
   return {
     code: "proof-partial",
     severity: "warning",
-    message: `nothing is proved of ${what}: no shape that was looked at leads there, ${lengths === null ? "and none was found that does" : `${lengths} does`}`,
+    message: `nothing is proved of ${what}: ${why}`,
     span,
     labels: [],
-    help: lengths === null ? null : `ask for lengths that lead there: --dim ${lengths.replaceAll(" ", " --dim ")}`,
+    help: lengths === null ? help : `ask for lengths that lead there: --dim ${lengths.replaceAll(" ", " --dim ")}`,
     notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
   };
 }
@@ -372,6 +377,22 @@ function limit({ collective, ranks, answers, orderings, every }: Claims, { span,
     span,
     labels: [],
     help: at === null ? null : `ask for lengths on both sides of it: --dim ${dimsText(at).replaceAll(" ", " --dim ")}`,
+    notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
+  };
+}
+
+/** An index of which nothing shows that it stays inside at all lengths, where most do. */
+function mayLeave(
+  { collective, ranks, orderings }: Claims,
+  { span, reason }: NonNullable<Claims["leaving"]>,
+): Printable {
+  return {
+    code: "proof-limited",
+    severity: "warning",
+    message: `proved ${scopeText(orderings)}; at other lengths, ${reason}`,
+    span,
+    labels: [],
+    help: "make it as long as the largest index asks for, or limit the lengths with 'where'",
     notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
   };
 }

@@ -6,14 +6,20 @@
 import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { OPPOSITE } from "../ir/functions.js";
 import type { Comparison } from "../ir/ops.js";
-import { type DimValues, extentNames } from "../types/extent.js";
+import { type DimValues, type Extent, extentNames } from "../types/extent.js";
 import { both, compareRange, extentRange, type Range, rangeOf } from "./ranges.js";
 
-/** What is to be so: a truth value, or that one number is less than another. */
-export type Test = { readonly value: Value; readonly is: 0 | 1 } | { readonly less: Value; readonly than: Value };
+/** What is to be so: a truth value; that one number is less than another; that one is at least a length, or, where that is null, below 0. */
+export type Test =
+  | { readonly value: Value; readonly is: 0 | 1 }
+  | { readonly less: Value; readonly than: Value }
+  | { readonly index: Value; readonly past: Extent | null };
+
+/** The values that a test is about. */
+export const valuesOf = (t: Test): Value[] => ("value" in t ? [t.value] : "less" in t ? [t.less, t.than] : [t.index]);
 
 /** Whether some rank and iteration does what is asked for, and at which lengths; `undecided` where that takes too long. */
-export type Found = { readonly dims: DimValues } | "never" | "undecided";
+export type Found = { readonly dims: DimValues; readonly rank: number } | "never" | "undecided";
 
 /** An op around another, and the region that this is in. */
 export interface Parent {
@@ -63,7 +69,7 @@ export class Search {
     private readonly tests: readonly Test[],
   ) {
     const loops = parents.filter(({ op }) => op.operands.length > 1);
-    const tested = this.behind(tests.flatMap((t) => ("value" in t ? [t.value] : [t.less, t.than])));
+    const tested = this.behind(tests.flatMap(valuesOf));
     const needed = new Set([...tested, ...this.behind(loops.flatMap(({ op }) => op.operands))]);
     const collect = (region: Region, depth: number): void => {
       for (const op of region.ops) {
@@ -89,6 +95,7 @@ export class Search {
       return found;
     };
     const [first, all] = [variablesIn(tested), variablesIn(needed)];
+    for (const t of tests) if ("index" in t && t.past !== null) for (const name of extentNames(t.past)) first.add(name);
     const placesOf = (isWanted: (v: string | Value) => boolean): number[] =>
       this.variables.flatMap((v, i) => (isWanted(v) ? [i] : []));
     this.splits = [
@@ -130,11 +137,16 @@ export class Search {
     const each = this.steps.length + this.tests.length + kernel.requirements.length + 1;
     let steps = 0;
     let isOpen = false;
-    for (let box = queue.take(); box !== null; box = queue.take()) {
-      if ((steps += 2 * each) > limit) return { found: "undecided", steps };
+    /** The cheapest box whose lower corner is an example. */
+    let best: Box | null = null;
+    for (let box = queue.take(); box !== null && (best === null || box.cost < best.cost); box = queue.take()) {
+      if ((steps += 2 * each) > limit) return { found: best === null ? "undecided" : this.example(best), steps };
       if (!this.isPossible(box, at === null) || !this.narrow(box)) continue;
-      const corner = this.corner(box, at === null);
-      if (corner !== null) return { found: { dims: corner }, steps };
+      if (this.corner(box, at === null)) {
+        const found = this.box(box.low, box.low, box.depth);
+        if (best === null || found.cost < best.cost) best = found;
+        continue;
+      }
       const i = this.widest(box);
       if (i === null) {
         // Of a single point that may be an example still, numbers are too large to say.
@@ -149,6 +161,7 @@ export class Search {
       queue.add(this.box(low, box.high, box.depth + 1));
       queue.add(this.box(box.low, high, box.depth + 1));
     }
+    if (best !== null) return { found: this.example(best), steps };
     return { found: isOpen || (at === null && this.isPossibleBeyond(start)) ? "undecided" : "never", steps };
   }
 
@@ -220,7 +233,7 @@ export class Search {
   /** Whether intervals leave a chance; bounds of loops cut the box. */
   private isPossible(box: Box, isFree: boolean): boolean {
     const { kernel, numbers, ranges } = this;
-    const of = (v: string): Range => [box.low[numbers.get(v)!]!, box.high[numbers.get(v)!]!];
+    const of = (v: string): Range => this.rangeIn(box, v);
     if (isFree)
       for (const { left, relation, right } of kernel.requirements) {
         const [a, b] = [extentRange(left, of), extentRange(right, of)];
@@ -240,7 +253,7 @@ export class Search {
         ranges.set(variable, [box.low[i]!, box.high[i]!]);
       }
     }
-    return this.tests.every((t) => this.outcome(t)[1] === 1);
+    return this.tests.every((t) => this.outcome(t, of)[1] === 1);
   }
 
   /** Cuts from a box what tests exclude, op by op back to the variables; false where nothing is left. */
@@ -276,6 +289,12 @@ export class Search {
         if (!within(test.value, test.is, test.is === 0 ? 0 : Infinity)) return false;
         continue;
       }
+      if ("index" in test) {
+        const length = test.past === null ? null : extentRange(test.past, (v) => this.rangeIn(box, v));
+        if (test.past === null && !within(test.index, -Infinity, -1)) return false;
+        if (length !== null && !within(test.index, length[0], Infinity)) return false;
+        continue;
+      }
       const [a, b] = [this.ranges.get(test.less) ?? null, this.ranges.get(test.than) ?? null];
       if (a === null || b === null) continue;
       if (!within(test.less, -Infinity, b[1] - 1) || !within(test.than, a[0] + 1, Infinity)) return false;
@@ -283,14 +302,21 @@ export class Search {
     return !isCut || box.low.every((lo, i) => lo <= box.high[i]!);
   }
 
-  /** The lengths at the lower corner, if what is asked for happens at it. */
-  private corner(box: Box, isFree: boolean): DimValues | null {
+  /** What is asked for happens in a box of one point; `valueAt` tells more of it. */
+  private example(box: Box): Found {
+    const { dims } = this.kernel;
+    this.corner(box, false);
+    return { dims: Object.fromEntries(dims.map((name, d) => [name, box.low[d]!])), rank: box.low[dims.length]! };
+  }
+
+  /** Whether what is asked for happens at the lower corner. */
+  private corner(box: Box, isFree: boolean): boolean {
     const { kernel, numbers, ranges } = this;
     const of = (v: string): Range => both(box.low[numbers.get(v)!]!);
     if (isFree)
       for (const { left, relation, right } of kernel.requirements) {
         const [a, b] = [extentRange(left, of), extentRange(right, of)];
-        if (a === null || b === null || compareRange(relation, a, b)![0] === 0) return null;
+        if (a === null || b === null || compareRange(relation, a, b)![0] === 0) return false;
       }
     for (const { op, loop } of this.steps) {
       if (!loop) {
@@ -300,14 +326,24 @@ export class Search {
       for (const [d, variable] of op.regions[0]!.arguments.entries()) {
         const i = numbers.get(variable)!;
         const [lo, hi] = [ranges.get(op.operands[2 * d]!) ?? null, ranges.get(op.operands[2 * d + 1]!) ?? null];
-        if (lo === null || hi === null) return null;
+        if (lo === null || hi === null) return false;
         const first = Math.max(box.low[i]!, lo[0]);
-        if (first > Math.min(box.high[i]!, hi[0] - 1)) return null;
+        if (first > Math.min(box.high[i]!, hi[0] - 1)) return false;
         ranges.set(variable, both(first));
       }
     }
-    if (!this.tests.every((t) => this.outcome(t)[0] === 1)) return null;
-    return Object.fromEntries(kernel.dims.map((name, d) => [name, box.low[d]!]));
+    return this.tests.every((t) => this.outcome(t, of)[0] === 1);
+  }
+
+  private rangeIn(box: Box, dim: string): Bounds {
+    const i = this.numbers.get(dim)!;
+    return [box.low[i]!, box.high[i]!];
+  }
+
+  /** What a value is in the example that was found last; null where it has no part in it. */
+  valueAt(v: Value): number | null {
+    const range = this.ranges.get(v) ?? null;
+    return range !== null && range[0] === range[1] ? range[0] : null;
   }
 
   private value(op: Op, of: (variable: string) => Range): Range {
@@ -320,11 +356,18 @@ export class Search {
   }
 
   /** Whether a test may fail, and whether it may hold: [1, 1] is that it holds for sure. */
-  private outcome(test: Test): Bounds {
+  private outcome(test: Test, of: (variable: string) => Range): Bounds {
     if ("value" in test) {
       const range = this.ranges.get(test.value) ?? null;
       if (range === null) return [0, 1];
       return test.is === 1 ? [range[0] > 0 ? 1 : 0, range[1] > 0 ? 1 : 0] : [range[1] === 0 ? 1 : 0, range[0] === 0 ? 1 : 0]; // prettier-ignore
+    }
+    if ("index" in test) {
+      const range = this.ranges.get(test.index) ?? null;
+      if (range === null) return [0, 1];
+      if (test.past === null) return [range[1] < 0 ? 1 : 0, range[0] < 0 ? 1 : 0];
+      const length = extentRange(test.past, of);
+      return length === null ? [0, 1] : [range[0] >= length[1] ? 1 : 0, range[1] >= length[0] ? 1 : 0];
     }
     const [a, b] = [this.ranges.get(test.less) ?? null, this.ranges.get(test.than) ?? null];
     return a === null || b === null ? [0, 1] : compareRange("lt", a, b)!;

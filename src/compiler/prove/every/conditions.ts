@@ -54,6 +54,8 @@ export class NotShown extends Error {
   constructor(
     readonly reason: string,
     readonly span: Span,
+    /** The condition that is not shown; null where it has no name. */
+    readonly condition: Condition | null = null,
   ) {
     super(reason);
   }
@@ -68,7 +70,7 @@ export function isAsked(condition: Condition): boolean {
 
 /** @throws NotShown where a condition does not hold */
 export function demand(condition: Condition, holds: boolean, reason: string, span: Span): void {
-  if (!holds && isAsked(condition)) throw new NotShown(reason, span);
+  if (!holds && isAsked(condition)) throw new NotShown(reason, span, condition);
 }
 
 /** What comes out without one of the conditions: nothing that is true. For tests. */

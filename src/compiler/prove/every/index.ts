@@ -21,12 +21,19 @@ import type { Movement } from "./pieces.js";
 import { inOrderOfPackets } from "./progress.js";
 import { areLaunchesAlike, inOneOrder, SharedMovements } from "./repeats.js";
 import { type Place, StretchOrder } from "./skeleton.js";
-import { demand, isAsked, NotShown } from "./conditions.js";
+import { type Condition, demand, isAsked, NotShown } from "./conditions.js";
 import { checkOps, type Stretch, Walk } from "./stretches.js";
 
 /** Whether a proof at some lengths is one for every length; if not, what stands in the way, and where. */
 export type EveryLength =
-  { readonly holds: true } | { readonly holds: false; readonly reason: string; readonly span: Span };
+  | { readonly holds: true }
+  | {
+      readonly holds: false;
+      readonly reason: string;
+      readonly span: Span;
+      /** The condition of the theorem that stands in the way; null where it has no name. */
+      readonly condition: Condition | null;
+    };
 
 export interface EveryClaim {
   readonly answer: EveryLength;
@@ -118,12 +125,13 @@ function reasonFor([first]: readonly Answer[]): string {
 
 /** Why something is not shown. Rethrows what means something else: a box to be cut, or a bug. */
 function notShown(kernel: Kernel, e: unknown): EveryLength {
-  const fails = (reason: string, span: Span): EveryLength => ({
+  const fails = (reason: string, span: Span, condition: Condition | null = null): EveryLength => ({
     holds: false,
     reason,
+    condition,
     span: span.end === 0 ? placeOf(kernel) : span,
   });
-  if (e instanceof NotShown) return fails(e.reason, e.span);
+  if (e instanceof NotShown) return fails(e.reason, e.span, e.condition);
   if (e instanceof Undecided) return fails("lengths are compared in a way that is not followed", NO_SPAN);
   if (e instanceof NotAffine) return fails(`there is ${e.what}`, NO_SPAN);
   if (e instanceof Fails || e instanceof CannotTell) return fails(e.message, NO_SPAN);

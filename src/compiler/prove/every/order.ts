@@ -96,7 +96,7 @@ function touchesIn(of: Repeated, lengths: Lengths): readonly TouchAt[] {
       const { start, end } = lanes === null ? elements : slotsOf(elements.start, elements.end, lanes, movement.span);
       const size = lanes === null ? lengths.sizeOf(buffer) : lengths.slotsIn(buffer);
       const isInside = isAtLeastZero(start, ranges) && isAtLeastZero(minus(size, end), ranges);
-      demand("inside", isInside, `an index leaves '${buffer}'`, movement.span);
+      demand("inside", isInside, `an index may leave '${buffer}'`, movement.span);
       const at = `${owner < 0 ? unit.rank : owner} ${buffer}`;
       const packets = lanes === null ? null : { name, areTaken: movement.text === TAKEN };
       const isKnown = ({ at: other, touch: t }: TouchAt): boolean =>
@@ -131,7 +131,7 @@ function checkRows(lengths: Lengths, m: Movement, buffer: string, place: Place, 
   require(begin, "an element may be counted from below 0");
   require(row, "rows are read backwards");
   require(column, "columns are read backwards");
-  const leaves = `an index leaves '${buffer}'`;
+  const leaves = `an index may leave '${buffer}'`;
   let [low, high] = [first, plus(first, product(column, minus(by, ONE)))];
   if (row.size > 0) {
     const [from, count] = [over(begin, by), over(length, by)];
