@@ -6,6 +6,7 @@ import {
   type Comparison,
   type UnaryFunction,
 } from "../ir/ops.js";
+import { REDUCE } from "../ir/functions.js";
 import type { SignatureTensor, Specification } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
 import { evaluateExtent } from "../types/extent.js";
@@ -178,7 +179,8 @@ export class Expectation {
         for (let k = 0, from = first(at); k < length; k++) total.add(element(from + k * step));
         return s.fn === "sum" ? total.build() : binaryOf(algebra, "div", kind, total.build(), length);
       };
-    const fn = s.fn === "prod" ? "mul" : s.fn;
+    const { fn, identity } = REDUCE[s.fn];
+    if (length === 0) return () => identity(kind);
     return (at) => {
       const from = first(at);
       let folded = element(from);
