@@ -1,10 +1,13 @@
 /** Forms of FX regions: which operations become one program, and that the steps compute what the region says. */
 import { describe, expect, test } from "vitest";
-import type { FxGraph, Lowered } from "../../src/compiler/graph/index.js";
+import { type FxGraph, lower, type Lowered } from "../../src/compiler/graph/index.js";
+import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { Dump, expectLowered } from "./fx-support.js";
 
 const operations = (l: Lowered): string[][] =>
   l.parts.flatMap((p) => (p.kind === "program" ? [p.graph.nodes.map((n) => n.op)] : []));
+
+const F8 = { dtype: "float8_e4m3fn" };
 
 interface Form {
   readonly name: string;
@@ -54,6 +57,31 @@ const FORMS: readonly Form[] = [
     name: "all_gather of bytes, dim 1, scaled product by tensor",
     make: (ranks) => scaledGather(ranks, 1),
     becomes: [["all_gather", "cast", "cast", "matmul", "cast", "reshape", "mul", "reshape", "mul", "cast"]],
+  },
+  {
+    name: "all_gather of 8-bit floats, a scaled product with a weight that lies transposed, scales of one element",
+    make: (ranks) => {
+      const d = new Dump(ranks, "bfloat16");
+      const f32 = { dtype: "float32" };
+      const x = d.gather(d.input("x", [4, 16], F8));
+      const w = d.call("aten.t.default", [d.input("w", [6, 16], F8)], [16, 6], F8);
+      const scales = [d.input("sx", [1], f32), d.input("sw", [1], f32)];
+      const y = d.call("aten._scaled_mm.default", [x, w, ...scales, null, null, "torch.bfloat16"], [4 * ranks, 6]);
+      return d.graph(y, d.pointwise("mul", y, d.pointwise("silu", y)));
+    },
+    becomes: [["all_gather", "permute", "matmul", "cast", "reshape", "mul", "reshape", "mul", "cast", "silu", "mul"]],
+  },
+  {
+    name: "summands of scaled products, whose scales all ranks have, are not rounded to 8 bits",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w] = [d.input("x", [4 * ranks, 32], F8), d.input("w", [32, 6], { ...F8, strides: [1, 32] })];
+      const same = { replicated: true };
+      const scales = [d.input("sx", [1], same), d.input("sw", [1, 6], same)];
+      const y = d.call("aten._scaled_mm.default", [x, w, ...scales, null, null, "torch.float32"], [4 * ranks, 6]);
+      return d.graph(d.scatter(y));
+    },
+    becomes: [["permute", "matmul", "cast", "reshape", "mul", "mul", "reduce_scatter"]],
   },
   {
     name: "several products of one gathered tensor, which is used, too",
@@ -285,6 +313,28 @@ function scaledGather(ranks: number, dim: number): FxGraph {
   const other = dim === 0 ? d.input("sw", [1, 6], f32) : d.input("sw", [], f32);
   return d.graph(d.call("aten._scaled_mm.default", [whole, w, scale, other, null, null, "torch.bfloat16"], [rows, 6]));
 }
+
+test("scaled products of 8-bit floats go to the tensor cores of those, and what gathers them is worth fusing", () => {
+  const lowered = (strides: readonly number[]): { isFused: boolean | undefined; units: unknown[] } => {
+    const d = new Dump(4, "bfloat16");
+    const x = d.gather(d.input("x", [512, 4096], F8));
+    const scales = ["sx", "sw"].map((name) => d.input(name, [1], { dtype: "float32" }));
+    const args = [x, d.input("w", [4096, 1024], { ...F8, strides }), ...scales, null, null, "torch.bfloat16"];
+    const { edges, parts } = lower(d.graph(d.call("aten._scaled_mm.default", args, [2048, 1024])), { ranks: 4 });
+    const units: unknown[] = [];
+    for (const p of parts)
+      if (p.kind === "program")
+        walkKernel(p.compiled.kernel!, ({ name, attributes }) => {
+          if (name === "mma") units.push(p.compiled.kernel!.buffers.find((b) => b.name === attributes["a"])!.dtype);
+        });
+    return { isFused: edges.at(-1)?.isFused, units };
+  };
+  const turned = lowered([1, 4096]);
+  expect(turned.isFused).toBe(true);
+  expect(new Set(turned.units)).toEqual(new Set(["f8e4m3"]));
+  // Rows that do not run along the depth are no tensor core's of 8 bits.
+  expect(lowered([1024, 1]).isFused).toBe(false);
+});
 
 describe.for([2, 4])("forms on %i ranks compute what the region says", (ranks) => {
   test.for(FORMS)("$name", ({ make, becomes }) => {

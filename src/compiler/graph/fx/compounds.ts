@@ -34,15 +34,22 @@ export class Compounds extends Making {
     return this.cast(product, dtype) as string;
   }
 
-  /** `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: products of 8-bit floats are exact in bf16. */
+  /**
+   * `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`. Tensor cores take 8-bit floats of one dtype where the depth runs
+   * along the rows of both, as torch has b. Others are multiplied in bf16, in which their products are exact, rather than one by one.
+   */
   protected scaled({ args = [], shape = [], dtype: written }: FxNode): string {
     const dtype = dtypeOf(written);
     if (args[5] != null) throw new Unknown("collc has no _scaled_mm with scale_result");
-    const [a, b] = [0, 1].map((i) => this.cast(this.tensor(args[i]), "bf16"));
-    let value: string = this.cast(this.make("matmul", [a!, b!], shape, "bf16"), "f32") as string;
+    const [a, b] = [this.tensor(args[0]), this.tensor(args[1])];
+    const isTurned = (x: string): boolean => this.of(x).op === "permute";
+    const inside = this.of(a).dtype === this.of(b).dtype && isTurned(b) && !isTurned(a) ? this.of(a).dtype : "bf16";
+    const factors = [a, b].map((x) => this.cast(x, inside));
+    let value: string = this.cast(this.make("matmul", factors, shape, inside), "f32") as string;
     for (const i of [2, 3]) {
       let scale = this.tensor(args[i]);
-      if (this.of(scale).shape.length === 0) scale = this.reshape(scale, [1, 1]);
+      if (this.of(scale).shape.length < 2 && this.of(scale).shape.every((n) => n === 1))
+        scale = this.reshape(scale, [1, 1]);
       const isOneOrAll = this.of(scale).shape.every((n, d) => n === 1 || sameExtent(n, shape[d]!));
       if (this.of(scale).shape.length !== 2 || !isOneOrAll) throw new Unknown("collc has scales by tensor and by row"); // prettier-ignore
       value = this.pointwise("mul", [value, scale], "f32");
