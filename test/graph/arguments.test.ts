@@ -84,8 +84,8 @@ test("what the float64 reference makes of arguments, by hand", () => {
     d.call("aten.div.Tensor_mode", [x, 3], [1, 4], { kwargs: { rounding_mode: "floor" } }),
   );
   const results = new FxReference(atSizes(graph, {})).run({ x: [[1, -1, 3, 5]] }).map(([r]) => [...r!.data]);
-  const scale = Math.sqrt(9 + 1.5);
-  expect(results).toEqual([[-1, 5], [1, -1, 3, 5].map((v) => v / scale), [-2, 2, -6, -10], [0, -1, 1, 1]]);
+  const scale = 1 / Math.sqrt(9 + 1.5);
+  expect(results).toEqual([[-1, 5], [1, -1, 3, 5].map((v) => v * scale), [-2, 2, -6, -10], [0, -1, 1, 1]]);
 });
 
 describe("what collc does not know of arguments leaves the node to the caller", () => {
