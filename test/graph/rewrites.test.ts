@@ -175,6 +175,18 @@ describe("rewrites compute what the region says", () => {
   });
 });
 
+test("softmax over a dimension that is cut among the ranks: of what each has, the largest and the sum are reduced", () => {
+  const d = new Dump(2);
+  const x = d.input("x", [4, 6]);
+  const most = d.reduce(d.call("aten.amax.default", [x, [-1], true], [4, 1]), "max");
+  const powers = d.pointwise("exp", d.pointwise("sub", x, most));
+  const sum = d.reduce(d.call("aten.sum.dim_IntList", [powers, [-1], true], [4, 1]));
+  const lowered = expectLowered(d.graph(d.pointwise("div", powers, sum)), LEGAL);
+  expect(operations(lowered)).toEqual([["max", "all_reduce", "sub", "exp", "sum", "all_reduce", "div"]]);
+  const [part] = lowered.parts;
+  expect(part).toMatchObject({ graph: { inputs: [{ shape: [4, 12], layout: "sharded(1)" }] } });
+});
+
 test("a constant is rounded as its elements are", () => {
   const d = new Dump(2, "bfloat16");
   const h = d.reduce(d.input("x", SHAPE));

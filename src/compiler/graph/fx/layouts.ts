@@ -150,6 +150,16 @@ class Realizer {
     return made;
   }
 
+  /** The value in a layout, or null where it has none such. */
+  private tried(id: string, want: Wanted): Realized | null {
+    try {
+      return this.value(id, want);
+    } catch (error) {
+      if (error instanceof Unfusable) return null;
+      throw error;
+    }
+  }
+
   private make(node: CoreNode, want: Wanted): Realized {
     if (VIEW_OPS.has(node.op)) {
       try {
@@ -293,6 +303,12 @@ class Realizer {
     if (want === "any") {
       const modes = tensors.map((x) => this.value(x, "any").mode);
       const fixed = modes.findIndex((m) => m !== "replicated" && m !== "local");
+      if (fixed < 0 && modes.includes("local")) {
+        // What is cut for another use, too, is not computed once more, where that serves here.
+        const cut = shape.findIndex((_, d) => tensors.some((x) => this.at(x).shape.length === shape.length && this.isInside(this.at(x)) && this.known.has(`${x} ${sharded(d)}`))); // prettier-ignore
+        const again = cut < 0 ? null : this.tried(node.id, sharded(cut));
+        if (again !== null) return again;
+      }
       if (fixed < 0) return emit(modes.includes("local") ? "local" : "replicated", (x) => this.value(x, "any").mode);
       const mode = modes[fixed]!;
       const dim = isSharded(mode) ? dimOf(mode) + shape.length - this.at(tensors[fixed]!).shape.length : 0;
@@ -325,7 +341,15 @@ class Realizer {
 
   private fold(node: CoreNode, want: Wanted): Realized {
     const dim = node.dim!;
-    const x = this.value(node.inputs[0] as string, want);
+    const source = node.inputs[0] as string;
+    const summand: Mode = `partial(${node.op})`;
+    if (want === summand) {
+      // Each rank's part of the dimension gives its summand; a sum of summands is one, too, and goes first.
+      const ofSummands = node.op === "sum" ? this.tried(source, summand) : null;
+      const { id } = ofSummands ?? this.value(source, sharded(dim));
+      return this.emit(node, summand, node.op, [id], { dim });
+    }
+    const x = this.value(source, want);
     if (isSharded(x.mode) && dimOf(x.mode) === dim) throw new Unfusable(`'${node.fx}' reduces the dimension that is cut among the ranks, each its own part`); // prettier-ignore
     if (isPartial(x.mode) && node.op !== "sum") throw new Unfusable(`'${node.fx}' (${node.op}) acts on summands before they are reduced`); // prettier-ignore
     return this.emit(node, x.mode, node.op, [x.id], { dim });
