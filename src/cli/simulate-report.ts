@@ -32,14 +32,14 @@ export class SimulateReport {
   begin(names: readonly string[]): void {
     const { c, machine } = this;
     this.nameWidth = Math.max(...names.map((name) => name.length));
-    this.write(`${c.bold(machine.name)}: ${machine.title}\n${c.dim("simulated; size: bytes of a rank's largest tensor")}\n\n`); // prettier-ignore
+    this.write(`${c.bold(machine.name)}: ${machine.title}\n${c.dim("simulated; size: bytes of a rank's largest tensor")}\n`); // prettier-ignore
   }
 
   /** The head of the table for a number of ranks. */
   table(ranks: number): void {
     const { c, sizes, machine } = this;
     const hosts = Math.ceil(ranks / machine.ranksPerDomain);
-    this.write(`${c.bold(`${ranksText(ranks)}, ${hosts} domain${hosts === 1 ? "" : "s"}`)}\n`);
+    this.write(`\n${c.bold(`${ranksText(ranks)}, ${hosts} domain${hosts === 1 ? "" : "s"}`)}\n`);
     this.write(`${c.dim(this.line("", sizes.map(bytes), "size ÷ time"))}\n`);
   }
 
