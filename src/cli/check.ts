@@ -36,7 +36,7 @@ interface CheckOptions {
 export function checkCommand(io: Io): Command {
   return new Command("check")
     .description(
-      "Report what is wrong with a program: compile it, prove its answer and its ordering, run it under hostile schedules.",
+      "Report what is wrong with a program: compile it, prove its answer and its ordering, run it under hostile schedules. All of it is about the dtypes of --dtype (bf16 where it says none), as the lines on proofs say, and about no others.",
     )
     .argument("<file>", "program, a folder of them, or - for standard input")
     .argument("[name]", "collective to check (default: all in the file)")

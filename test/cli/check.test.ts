@@ -84,8 +84,8 @@ collective line(x: T[k] local) -> y: T[k] local { for i in tiles(k) { y[i] = x[i
     // The other dimensions, and the other collective, take lengths as always.
     const some = await check("--dim", "n=5");
     expect(some.code).toBe(0);
-    expect(some.out).toMatch(/rows, 2 ranks: .*ordering proved at 4 shapes with m ≤ 13, n = 5/);
-    expect(some.out).toMatch(/line, 2 ranks: .*ordering proved for every k,/);
+    expect(some.out).toMatch(/rows, 2 ranks, T = bf16: .*ordering proved at 4 shapes with m ≤ 13, n = 5/);
+    expect(some.out).toMatch(/line, 2 ranks, T = bf16: .*ordering proved for every k,/);
   });
 
   it("prints a timeline, and the options that run the failing schedule again", async () => {
@@ -193,6 +193,7 @@ collective stuck(x: T[n] local) -> y: T[n] local {
       severity: "info",
       message: expect.stringMatching(/answer proved for every n /),
       ranks: 2,
+      dtypes: { T: "bf16" },
       mapping: { threads: 4, blocks: 3 },
       answer: { status: "proved", everyLength: true, shapes: proved },
     });

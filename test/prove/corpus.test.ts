@@ -27,6 +27,7 @@ function ordering({ kernel, launches }: CorpusEntry): Claims {
   return {
     collective: kernel.name,
     ranks: kernel.world,
+    dtypes: kernel.dtypes,
     outputs: kernel.outputs.length,
     steering: [],
     answers: [nothing],

@@ -234,6 +234,15 @@ describe("the summary line", () => {
     expect(compared("f32")).not.toContain("up to");
   });
 
+  it("names the dtypes that it is about, where a program leaves them open", () => {
+    const narrow = (dtype: string): string => summary(copy("T(bf16(f32(x[i])))", "T", "x[i]"), dtype);
+    expect(narrow("bf16")).toMatch(/^c, 2 ranks, T = bf16: answer proved for every n, ordering/);
+    expect(narrow("f32")).toMatch(/^c, 2 ranks, T = f32: answer proved for every n up to rounding and overflow in bf16,/);
+    expect(summary(copy("x[i]", "f32"))).toMatch(/^c, 2 ranks: answer/);
+    const two = `collective c(x: T[n] local) -> y: U[n] local ensures y[i] == x[i] { for i in tiles(n) { y[i] = x[i] } }`;
+    expect(summary(two, "f16")).toMatch(/^c, 2 ranks, T = f16, U = f16: answer/);
+  });
+
   it("has the mapping and the mesh", () => {
     expect(summary(copy("x[i]"))).toContain("by 4 threads in 3 blocks; ");
     const printed = (source: string): { summary: string; every: string | null } => {
@@ -250,6 +259,6 @@ describe("the summary line", () => {
       every: expect.stringMatching(/^not for every n, nor as printed: .*, line 1$/) as string,
     });
     const text = copy("x[i]").replace("ensures", "mesh(node, gpu) ensures");
-    expect(summary(text)).toContain("c, 2 ranks as 1 × 2: answer");
+    expect(summary(text)).toContain("c, 2 ranks as 1 × 2, T = f32: answer");
   });
 });

@@ -62,6 +62,8 @@ export interface Proof {
 export interface Claims {
   readonly collective: string;
   readonly ranks: number;
+  /** What the dtype variables of the program stood for: the claims are of these dtypes alone. */
+  readonly dtypes: Kernel["dtypes"];
   /** How many outputs it has. */
   readonly outputs: number;
   /** Inputs whose values decide what is accessed; sampled values stand for all. */
@@ -272,6 +274,7 @@ export function claimsOf(
   return {
     collective: kernel.name,
     ranks: kernel.world,
+    dtypes: kernel.dtypes,
     outputs: kernel.outputs.length,
     steering: [...steeringInputs(kernel)],
     answers: answers.answers,

@@ -118,7 +118,10 @@ function dimsText(dims: DimValues): string {
 export function summaryLine(claims: Claims): string {
   const { collective, coverage } = claims;
   const took = `${coverage.ran} of ${coverage.total} memory operations took part`;
-  return `${collective}, ${ranksText(claims)}: answer ${answerText(claims)}, ordering ${orderingText(claims)}, ${mappingText(claims)}; ${took}`;
+  const of = [ranksText(claims), ...Object.entries(claims.dtypes).map(([name, dtype]) => `${name} = ${dtype}`)].join(
+    ", ",
+  );
+  return `${collective}, ${of}: answer ${answerText(claims)}, ordering ${orderingText(claims)}, ${mappingText(claims)}; ${took}`;
 }
 
 /** Of which mapping that is shown: the one that was executed, or the one of the kernel that is printed. */
@@ -147,7 +150,7 @@ function ranksText({ ranks, mesh }: Claims): string {
  * What the tools of others read of claims: statuses, and the shapes that were proved.
  */
 export function claimsToJson(claims: Claims): object {
-  const { collective, ranks, mesh, mapping, printed, coverage } = claims;
+  const { collective, ranks, dtypes, mesh, mapping, printed, coverage } = claims;
   const of = (worst: Answer, all: readonly Answer[]): object => ({
     status: worst.status,
     shapes: all.filter((a) => a.status === "proved").map((a) => ({ ...a.claim.dims, aligned: a.claim.aligned })),
@@ -155,6 +158,7 @@ export function claimsToJson(claims: Claims): object {
   return {
     collective,
     ranks,
+    dtypes,
     mesh: Object.fromEntries(mesh.map((axis) => [axis.name, axis.size])),
     mapping,
     without: claims.without.map(({ reason }) => reason),
