@@ -237,7 +237,9 @@ describe("the summary line", () => {
   it("names the dtypes that it is about, where a program leaves them open", () => {
     const narrow = (dtype: string): string => summary(copy("T(bf16(f32(x[i])))", "T", "x[i]"), dtype);
     expect(narrow("bf16")).toMatch(/^c, 2 ranks, T = bf16: answer proved for every n, ordering/);
-    expect(narrow("f32")).toMatch(/^c, 2 ranks, T = f32: answer proved for every n up to rounding and overflow in bf16,/);
+    expect(narrow("f32")).toMatch(
+      /^c, 2 ranks, T = f32: answer proved for every n up to rounding and overflow in bf16,/,
+    );
     expect(summary(copy("x[i]", "f32"))).toMatch(/^c, 2 ranks: answer/);
     const two = `collective c(x: T[n] local) -> y: U[n] local ensures y[i] == x[i] { for i in tiles(n) { y[i] = x[i] } }`;
     expect(summary(two, "f16")).toMatch(/^c, 2 ranks, T = f16, U = f16: answer/);
