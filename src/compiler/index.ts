@@ -162,6 +162,7 @@ export {
   isLightExecution,
   plainShapes,
   proofShapes,
+  relaxedOf,
   rowDimension,
   proveResidency,
   summaryLine,

@@ -9,7 +9,9 @@ import {
   programOf,
   prove,
   PROOF_MAPPING,
+  proveEverywhere,
   proveOrdering,
+  relaxedOf,
   summaryLine,
 } from "../../src/compiler/prove/index.js";
 import { oddShape } from "../../src/compiler/prove/lengths.js";
@@ -115,6 +117,26 @@ describe("shapes under conditions", () => {
     expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
     expect(claims.without.map(({ reason }) => reason)).toEqual(["where m * n >= 100000000"]);
     expect(everyLine(claims, () => 1)).toMatch(/^shown without 'where m \* n >= 100000000'/);
+  });
+
+  it("are shorter ones, too, where those that are allowed take long, but only if all lengths are alike", () => {
+    const kernel = kernelOf(reduced("n", "where n >= 100000"));
+    expect(relaxedOf(kernel)).toMatchObject({ isNeeded: false, without: [{ reason: "where n >= 100000" }] });
+    expect(relaxedOf(kernelOf(reduced("n", "where n >= 1000")))).toBeNull();
+    const claims = prove({ kernel });
+    expect([claims.answer.status, claims.ordering.status, claims.every?.answer.holds]).toEqual([
+      "proved",
+      "proved",
+      true,
+    ]);
+    expect(claims.without).toHaveLength(1);
+    for (const { claim } of claims.answers) expect(claim.dims["n"]).toBeLessThan(100000);
+    const moved = kernelOf(`collective f(x: T[n] local) -> y: T[n] local
+      where n >= 100000 { for i in tiles(n) { y[i] = x[(i * 3) % n] } }`);
+    expect(relaxedOf(moved)).not.toBeNull();
+    expect(proveEverywhere(moved, {})).toMatchObject({ every: { answer: { holds: false } } });
+    expect(proveEverywhere(moved, {}).isOfRelaxed).not.toBe(true);
+    expect(proveEverywhere(kernel, {}).isOfRelaxed).toBe(true);
   });
 
   it("are as few rows of a length of their own as of one that a condition gives", () => {

@@ -115,11 +115,21 @@ export function programOf(snapshots: readonly { readonly pass: string; readonly 
 }
 
 /** What is shown of every length, if the proofs at some lengths succeed; see docs/PROOF.md. */
-export type Everywhere = Pick<Claims, "every" | "printed">;
+export interface Everywhere extends Pick<Claims, "every" | "printed"> {
+  /** Whether it is shown of the kernel without conditions that keep it from short lengths; see `relaxed.ts`. */
+  readonly isOfRelaxed?: boolean;
+}
 
 /** Shows what holds for every length, before anything is proved at some. */
 export function proveEverywhere(given: Kernel, asked: ProveOptions): Everywhere {
-  const { kernel, options } = lookedAt(given, asked);
+  const looked = lookedAt(given, asked, null);
+  const found = { ...everywhereOf(looked), isOfRelaxed: looked.relaxed !== null };
+  if (looked.relaxed === null || looked.relaxed.isNeeded || holdsEverywhere(found)) return found;
+  // It may be executed with its conditions, if not soon.
+  return everywhereOf({ kernel: given, options: asked, relaxed: null });
+}
+
+function everywhereOf({ kernel, options }: LookedAt): Everywhere {
   const { shapes, printed = null } = options;
   // Of lengths that were asked for, and where there is one shape, the question is only whether it is as printed.
   const isAsked = shapes !== undefined || kernel.dims.length === 0;
@@ -153,8 +163,11 @@ interface LookedAt {
   readonly relaxed: Relaxed | null;
 }
 
-function lookedAt(given: Kernel, options: ProveOptions): LookedAt {
-  const relaxed = options.shapes === undefined ? relaxedOf(given) : null;
+/** @param everywhere what is shown of every length; null where that is the question */
+function lookedAt(given: Kernel, options: ProveOptions, everywhere: Everywhere | null): LookedAt {
+  const found = options.shapes === undefined ? relaxedOf(given) : null;
+  const isUsed = found?.isNeeded === true || everywhere === null || everywhere.isOfRelaxed === true;
+  const relaxed = isUsed ? found : null;
   if (relaxed === null) return { kernel: given, options, relaxed };
   const { kernel, without } = relaxed;
   const { program = null, printed = null } = options;
@@ -164,7 +177,7 @@ function lookedAt(given: Kernel, options: ProveOptions): LookedAt {
 
 /** Proves the ordering, at all shapes. */
 export function proveOrderings(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
-  const { kernel: looked, options, relaxed } = lookedAt(given, asked);
+  const { kernel: looked, options, relaxed } = lookedAt(given, asked, everywhere);
   if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, asked.program ?? null, everywhere);
   const kernel = predicated(looked);
   const { launches, residentBlocks, shared } = options;
@@ -179,7 +192,7 @@ export function proveOrderings(given: Kernel, asked: ProveOptions, everywhere: E
 
 /** Proves the answer at the basic shapes; where it is shown of every length, at those that have a part in that, and that lead further. */
 export function proveAnswers(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
-  const { kernel: looked, options, relaxed } = lookedAt(given, asked);
+  const { kernel: looked, options, relaxed } = lookedAt(given, asked, everywhere);
   if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, asked.program ?? null, everywhere);
   const kernel = predicated(looked);
   const settings = settingsOf(kernel, "answer", options, everywhere).filter((s) => !s.unevenGrids && !s.isFurther);
@@ -188,8 +201,14 @@ export function proveAnswers(given: Kernel, asked: ProveOptions, everywhere: Eve
 }
 
 /** The answers, with those at further shapes where the ordering has shown that they are worth it. */
-export function proveFurtherAnswers(given: Kernel, asked: ProveOptions, answers: Proof, orderings: Proof): Proof {
-  const { kernel: looked, options, relaxed } = lookedAt(given, asked);
+export function proveFurtherAnswers(
+  given: Kernel,
+  asked: ProveOptions,
+  everywhere: Everywhere,
+  answers: Proof,
+  orderings: Proof,
+): Proof {
+  const { kernel: looked, options, relaxed } = lookedAt(given, asked, everywhere);
   if (relaxed !== null && worst(answers.answers).status !== "proved") return answers;
   const kernel = predicated(looked);
   const isWorthIt = ({ dims, isFurther }: Setting): boolean =>
@@ -258,7 +277,7 @@ export function claimsOf(
   ...proofs: readonly [answers: Proof, orderings: Proof]
 ): Claims {
   const kernel = predicated(given);
-  const looked = lookedAt(given, options);
+  const looked = lookedAt(given, options, everywhere);
   const [answers, orderings] =
     looked.relaxed === null ? unlessLeaving(kernel, options, everywhere, proofs) : unlessUnknown(proofs);
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));

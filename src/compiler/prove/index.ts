@@ -42,6 +42,7 @@ export {
   U32,
 } from "./rounded-values.js";
 export { proveResidency } from "./ordering.js";
+export { relaxedOf } from "./relaxed.js";
 export { rowDimension } from "./lengths.js";
 export {
   isLight as isLightExecution,
@@ -70,6 +71,12 @@ export function prove(
   const everywhere = proveEverywhere(kernel, options);
   // The ordering says at which shapes an answer is worth its cost.
   const orderings = proveOrderings(kernel, options, everywhere);
-  const answers = proveFurtherAnswers(kernel, options, proveAnswers(kernel, options, everywhere), orderings);
+  const answers = proveFurtherAnswers(
+    kernel,
+    options,
+    everywhere,
+    proveAnswers(kernel, options, everywhere),
+    orderings,
+  );
   return claimsOf(kernel, options, everywhere, answers, orderings);
 }

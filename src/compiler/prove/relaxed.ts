@@ -1,20 +1,25 @@
 /**
- * Kernels that are for long tensors alone. Where conditions on lengths leave no shape that an execution could go through, the
- * kernel is proved without them: what holds for every length holds for those that the conditions allow.
+ * Kernels that are for long tensors alone. Where conditions on lengths leave no shape that an execution could go through, or none
+ * that it is soon through with, the kernel is proved without them: what holds for every length holds for those that the conditions allow.
  */
 import type { Kernel } from "../ir/module.js";
 import { type Requirement, requirementHolds } from "../types/requirement.js";
 import type { Everywhere } from "./claims.js";
 import { fitting, shortShape } from "./lengths.js";
 import { type Answer, placeOfLengths } from "./results.js";
-import { shapesToProve } from "./shapes.js";
+import { shapesToProve, workOf } from "./shapes.js";
 
 /** A kernel that takes shorter tensors, too. */
 export interface Relaxed {
   readonly kernel: Kernel;
   /** The conditions that it lacks. */
   readonly without: readonly Requirement[];
+  /** Whether the conditions allow nothing that could be executed. Else it is looked at in place of the kernel only where all holds for every length. */
+  readonly isNeeded: boolean;
 }
+
+/** Elements that an execution goes through at the shortest shape, on all ranks, from which on it takes a minute and more. */
+const LONG = 2 ** 18;
 
 /** Made once for each kernel: every proof asks. */
 const known = new WeakMap<Kernel, Relaxed | null>();
@@ -27,14 +32,19 @@ export function relaxedOf(kernel: Kernel): Relaxed | null {
 }
 
 function relax(kernel: Kernel): Relaxed | null {
-  if (kernel.dims.length === 0 || shapesToProve(kernel, "answer", null).length > 0) return null;
+  if (kernel.dims.length === 0) return null;
+  const [shortest] = shapesToProve(kernel, "answer", null);
+  if (shortest !== undefined && workOf(kernel, shortest.dims) < LONG) return null;
   const short = shortShape(kernel);
   // Where no lengths are found that the conditions allow, there may be none, and a claim would be about nothing.
   if (fitting(kernel, short) === null) return null;
   const without = kernel.requirements.filter((r) => !requirementHolds(r, short));
   if (without.length === 0) return null;
   const relaxed = lacking(kernel, without);
-  return shapesToProve(relaxed, "answer", null).length === 0 ? null : { kernel: relaxed, without };
+  const [shorter] = shapesToProve(relaxed, "answer", null);
+  return shorter === undefined || workOf(relaxed, shorter.dims) >= LONG
+    ? null
+    : { kernel: relaxed, without, isNeeded: shortest === undefined };
 }
 
 /** By what is left out and kernel: what is kept about one is kept about this one, too. */
