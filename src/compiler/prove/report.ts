@@ -182,9 +182,7 @@ export function idleLine({ coverage }: Claims, lineOf: (at: number) => number): 
     const where = span.end === 0 ? "" : ` of line ${lineOf(span.start)}`;
     return `${what}${where}${isVariant ? " in another form" : ""}${times}`;
   });
-  const shown = texts.slice(0, MOST_IDLE);
-  const more = texts.length > shown.length ? `; and ${texts.length - shown.length} more` : "";
-  return `did not take part: ${shown.join("; ")}${more}`;
+  return `did not take part: ${texts.join("; ")}`;
 }
 
 /**
@@ -213,9 +211,6 @@ interface Stop {
   readonly reason: string;
   readonly span: Span;
 }
-
-/** Kinds of operations that are named. */
-const MOST_IDLE = 6;
 
 /** "proved at 4 shapes with n ≤ 595", with samples and what is not specified. */
 function answerText(claims: Claims): string {
