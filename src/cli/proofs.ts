@@ -143,7 +143,7 @@ export class Subject {
     // What conditions keep from short lengths is tried there all the same: order is what schedules are about.
     const relaxed = this.job.request.dims === undefined ? relaxedOf(this.kernel) : null;
     const kernel = relaxed?.kernel ?? this.kernel;
-    const dims = attackedAt({ ...this.compiled, kernel }, this.job.request);
+    const dims = attackedAt(kernel, programOf(this.compiled.snapshots), this.job.request);
     if (dims === null) return null;
     const attack = { dims, schedules, seed, source };
     const report = runHostile(kernel, { ...manifest!, requirements: kernel.requirements }, attack);
@@ -218,17 +218,17 @@ export function inquire(job: Job, compiled: CompileResult): Inquiry {
  * Where hostile schedules run: at the shape asked for, or at a quarter of the ragged one that proofs use, where every block
  * still has something to do. What they try is order, not length. Null where proofs have no shape.
  */
-function attackedAt({ kernel, snapshots }: CompileResult, { dims }: ProofRequest): DimValues | null {
-  const { requirements } = kernel!;
-  const all = dims === undefined ? plainShapes(kernel!, programOf(snapshots)) : shapesWith(kernel!, dims);
+function attackedAt(kernel: Kernel, program: Kernel | null, { dims }: ProofRequest): DimValues | null {
+  const { requirements } = kernel;
+  const all = dims === undefined ? plainShapes(kernel, program) : shapesWith(kernel, dims);
   const withElements = all.filter((shape) => Object.values(shape).every((n) => n > 0));
   const shapes = withElements.length > 0 ? withElements : all;
   const ragged = shapes[Math.min(1, shapes.length - 1)];
   if (ragged === undefined) return null;
-  const row = rowDimension(kernel!);
+  const row = rowDimension(kernel);
   if (dims?.[row ?? ""] !== undefined) return ragged;
   // Where rows have a length of their own, fewer of them will do.
-  if (row === undefined) return dims !== undefined || isLightExecution(kernel!, ragged) ? ragged : shapes[0]!;
+  if (row === undefined) return dims !== undefined || isLightExecution(kernel, ragged) ? ragged : shapes[0]!;
   return fitDims(requirements, { ...ragged, [row]: Math.ceil(ragged[row]! / 4) }, new Set([row]));
 }
 
