@@ -273,7 +273,11 @@ function hostileFindings(compiled: CompileResult, request: ProofRequest, report:
     ];
   if (failure === null) return [];
   const places = failure.places.filter((p) => p.span.end > 0);
-  const again = replay(request, attackedAt(compiled.kernel!, programOf(compiled.snapshots), request) ?? {}, failure.seed);
+  const again = replay(
+    request,
+    attackedAt(compiled.kernel!, programOf(compiled.snapshots), request) ?? {},
+    failure.seed,
+  );
   const labels = new Map(
     places.map((p) => {
       const what = failure.kind === "claim" ? "claimed" : "stored";
