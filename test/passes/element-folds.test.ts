@@ -61,6 +61,7 @@ describe("folds of each element", () => {
   it("stay with their threads where terms are made of what the same turn stores, or after a condition", () => {
     const before = (statements: string, term: string): string => `
 collective f(x: T[m, n] local) -> (y: T[m] local, z: T[m] local)
+  where n >= 1
   ensures y[i] == x[i, 0] * 2
   ensures z[i] == max(k in 0..n) (x[i, 0] * 2 + x[i, k]) {
   for i in tiles(m) {
