@@ -21,6 +21,8 @@ export interface Threshold {
   readonly isEdge: boolean;
   /** Whether it is a modulus, so that lengths differ by what they leave. */
   readonly isModulus: boolean;
+  /** Whether roots are multiplied: shapes around it go other ways, and how long one root has to be follows from the others. */
+  readonly isOfProduct: boolean;
 }
 
 /** What an index is made of. */
@@ -195,7 +197,7 @@ class Finder {
       const factor = Math.round(1 / scale);
       if (factor < 2 || Math.abs(factor * scale - 1) > 1e-9) continue;
       for (const root of b.scales.keys())
-        this.found.push({ root, at: factor, constant: factor, span: op.span, isEdge: true, isModulus: false });
+        this.found.push({ root, at: factor, constant: factor, span: op.span, isEdge: true, isModulus: false, isOfProduct: false }); // prettier-ignore
     }
   }
 
@@ -234,7 +236,7 @@ class Finder {
       // Of a multiple of the divisor nothing is cut off; of other multiples, the fractions add up to one at the divisor.
       if (Number.isInteger(1 / at)) continue;
       const length = Math.min(Math.ceil(scale < 1 ? e.b : at), OUT_OF_REACH);
-      this.found.push({ root, at: length, constant: e.b, span: op.span, isEdge: false, isModulus: false });
+      this.found.push({ root, at: length, constant: e.b, span: op.span, isEdge: false, isModulus: false, isOfProduct: false }); // prettier-ignore
     }
   }
 
@@ -245,10 +247,9 @@ class Finder {
   }
 
   private note(op: Op, form: Form, at: number, constant: number, isEdge: boolean, isModulus = false): void {
-    if (form.isProduct) return;
     for (const [root, scale] of form.scales) {
       const length = Math.min(Math.ceil(at * scale), OUT_OF_REACH);
-      this.found.push({ root, at: length, constant, span: op.span, isEdge, isModulus });
+      this.found.push({ root, at: length, constant, span: op.span, isEdge, isModulus, isOfProduct: form.isProduct }); // prettier-ignore
     }
   }
 }

@@ -238,7 +238,7 @@ export function constantsBeyond(ofAuthor: Kernel, shapes: readonly DimValues[]):
   const program = withClaimsOf(ofAuthor);
   const reached = new Reached(program);
   for (const dims of shapes) reached.add(dims);
-  return thresholdsOf(program).filter((t) => !reached.isPast(t));
+  return thresholdsOf(program).filter((t) => !t.isOfProduct && !reached.isPast(t));
 }
 
 /** Shapes on both sides of the constants of a program and of its claims, as far as they are affordable. */
