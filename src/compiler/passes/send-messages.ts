@@ -42,7 +42,11 @@ function requireListed({ world }: Kernel, { far }: FarOps, { ranksPerDomain }: R
   if (world <= MOST_RANKS || access === undefined) return;
   throw new OutOfReach([
     {
-      ...{ span: access.span, kind: access.name === "load" ? "load" : "store", buffer: "", messages: null, bytes: 0 },
+      span: access.span,
+      kind: access.name === "load" ? "load" : "store",
+      buffer: "",
+      messages: null,
+      bytes: 0,
       reason: `there are ${world} ranks, and messages are listed rank by rank for ${MOST_RANKS} at most`,
       help: `take ${MOST_RANKS} ranks or fewer, such as --reach ${Math.max(1, Math.floor(MOST_RANKS / ranksPerDomain))}x${Math.min(ranksPerDomain, MOST_RANKS)}; or --reach 1x${world} where all of them share addresses`,
     },

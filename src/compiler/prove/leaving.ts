@@ -5,7 +5,21 @@
 import { bufferOf, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import { type DimValues, evaluateExtent, type Extent } from "../types/extent.js";
+import { polynomialOf } from "../types/normal-form.js";
 import type { OutsideDimension } from "./dimension-bounds.js";
+import {
+  constant,
+  constantOf,
+  factors,
+  type Form,
+  minus,
+  ONE,
+  parameter,
+  plus,
+  product,
+  substituted,
+  ZERO,
+} from "./every/forms.js";
 import { followedIn, parentsOf, testsOf } from "./outcomes.js";
 import { type Parent, Search, type Test } from "./search.js";
 
@@ -70,20 +84,8 @@ function find(program: Kernel): Leaving | null {
   return null;
 }
 
-/** A sum of multiples of what has a name, and a number. */
-interface Linear {
-  readonly terms: ReadonlyMap<string | Value, number>;
-  readonly constant: number;
-}
-
-function sum(a: Linear, b: Linear, times = 1): Linear {
-  const terms = new Map(a.terms);
-  for (const [name, n] of b.terms) terms.set(name, (terms.get(name) ?? 0) + times * n);
-  return { terms: new Map([...terms].filter(([, n]) => n !== 0)), constant: a.constant + times * b.constant };
-}
-
-const NUMBER = (constant: number): Linear => ({ terms: new Map(), constant });
-const NAMED = (name: string | Value): Linear => ({ terms: new Map([[name, 1]]), constant: 0 });
+/** What the rank is called in a form; no dimension is. */
+const RANK = "@rank";
 
 /** Whether an index stays on its side of an end for every length, as most do: its loop ends where the dimension does. */
 function isBounded(
@@ -93,64 +95,56 @@ function isBounded(
   parents: readonly Parent[],
   makers: ReadonlyMap<Value, Op>,
 ): boolean {
-  // By how much it is below the length, or below 0; at most.
-  const sign = past === null ? -1 : 1;
-  let most = sum(NUMBER(0), linearOf(index, makers), sign);
-  if (past !== null) most = sum(most, linearExtent(past), -1);
-  for (const { op, region } of [...parents].reverse())
-    for (const [d, variable] of region.arguments.entries()) {
-      const times = most.terms.get(variable) ?? 0;
-      if (times === 0) continue;
+  const names = new Map<Value, string>();
+  const of = (v: Value): Form => formOf(v, makers, names);
+  // By how much it is past the end, at most: below 0, or above what comes last.
+  let most = past === null ? minus(ZERO, of(index)) : minus(of(index), polynomialOf(past));
+  /** With the end of a range in place of what is in it; null where more than a multiple of that counts. */
+  const atMost = (name: string, low: Form, high: Form): Form | null => {
+    const times = most.get(name) ?? 0;
+    const isMore = [...most.keys()].some((key) => key !== name && factors(key).includes(name));
+    return isMore ? null : substituted(most, new Map([[name, times > 0 ? high : low]]));
+  };
+  const ranges: [string, Form, Form][] = [...parents].reverse().flatMap(({ op, region }) =>
+    region.arguments.flatMap((variable, d): [string, Form, Form][] => {
+      const name = names.get(variable);
       const [low, high] = [op.operands[2 * d], op.operands[2 * d + 1]];
-      if (low === undefined || high === undefined) return false;
-      const end = times > 0 ? sum(linearOf(high, makers), NUMBER(-1)) : linearOf(low, makers);
-      most = sum(sum(most, NAMED(variable), -times), end, times);
-    }
-  const rank = most.terms.get("rank of this") ?? 0;
-  if (rank !== 0) most = sum(sum(most, NAMED("rank of this"), -rank), NUMBER(Math.max(0, rank * (world - 1))));
+      return name === undefined || low === undefined || high === undefined
+        ? []
+        : [[name, of(low), minus(of(high), ONE)]];
+    }),
+  );
+  for (const [name, low, high] of [...ranges, [RANK, ZERO, constant(world - 1)] as const]) {
+    const next = atMost(name, low, high);
+    if (next === null) return false;
+    most = next;
+  }
   // Lengths are at least 0, and what has a name is one, or made of them.
-  const isLess = [...most.terms].every(([name, n]) => typeof name === "string" && n < 0);
-  return isLess && most.constant < (past === null ? 1 : 0);
+  return constantOf(most) < (past === null ? 1 : 0) && [...most].every(([key, n]) => key === "" || (n < 0 && !key.includes("@"))); // prettier-ignore
 }
 
-function linearOf(v: Value, makers: ReadonlyMap<Value, Op>): Linear {
+/** A value as a polynomial in lengths, the rank, and what else it is made of. @param names of that */
+function formOf(v: Value, makers: ReadonlyMap<Value, Op>, names: Map<Value, string>): Form {
   const op = makers.get(v);
-  const of = (i: number): Linear => linearOf(op!.operands[i]!, makers);
-  switch (op?.name) {
+  const of = (i: number): Form => formOf(op!.operands[i]!, makers, names);
+  const fn = op?.name === "binary" ? op.attributes["fn"] : op?.name;
+  switch (fn) {
     case "const":
-      return NUMBER(op.attributes["value"] as number);
+      return constant(op!.attributes["value"] as number);
     case "dim":
-      return NAMED(text(op, "name"));
+      return parameter(text(op!, "name"));
     case "rank":
-      return NAMED("rank of this");
+      return parameter(RANK);
     case "cast":
       return of(0);
-    case "binary":
-      break;
-    default:
-      return NAMED(v);
-  }
-  switch (op.attributes["fn"]) {
     case "add":
-      return sum(of(0), of(1));
+      return plus(of(0), of(1));
     case "sub":
-      return sum(of(0), of(1), -1);
-    case "mul": {
-      const [a, b] = [of(0), of(1)];
-      if (b.terms.size === 0) return sum(NUMBER(0), a, b.constant);
-      return a.terms.size === 0 ? sum(NUMBER(0), b, a.constant) : NAMED(v);
-    }
+      return minus(of(0), of(1));
+    case "mul":
+      return product(of(0), of(1));
     default:
-      return NAMED(v);
+      if (!names.has(v)) names.set(v, `@${names.size}`);
+      return parameter(names.get(v)!);
   }
-}
-
-function linearExtent(e: Extent): Linear {
-  if (typeof e === "number") return NUMBER(e);
-  if (typeof e === "string") return NAMED(e);
-  const [a, b] = [linearExtent(e.a), linearExtent(e.b)];
-  if (e.op === "add" || e.op === "sub") return sum(a, b, e.op === "add" ? 1 : -1);
-  if (e.op === "mul" && b.terms.size === 0) return sum(NUMBER(0), a, b.constant);
-  if (e.op === "mul" && a.terms.size === 0) return sum(NUMBER(0), b, a.constant);
-  return NAMED(JSON.stringify(e));
 }

@@ -15,7 +15,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { type DType, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
 import { either, type Exactness, grainOf, ofSum } from "./exactness.js";
-import { Choices } from "./choices.js";
+import { Comparisons } from "./comparisons.js";
 import {
   evaluate,
   isTruth,
@@ -88,7 +88,7 @@ class Walk {
   readonly open = new Map<string, Obligation>();
   private readonly values: KnownValues;
   private readonly memory: KnownMemory;
-  private readonly choices: Choices;
+  private readonly comparisons: Comparisons;
   private ops = 0;
   /** How often the loop at hand went round already. */
   private round = 0;
@@ -100,7 +100,7 @@ class Walk {
   ) {
     this.values = new KnownValues(kernel.world);
     this.memory = new KnownMemory(kernel, lengths, this.values);
-    this.choices = new Choices(kernel, (v) => this.of(v));
+    this.comparisons = new Comparisons(kernel, (v) => this.of(v));
   }
 
   run(): void {
@@ -332,8 +332,8 @@ class Walk {
     const isDifference = op.name === "binary" && fn === "sub" && isFloat(scalarOf(op.results[0]!.type));
     const equal = isDifference ? belowGreatest(a, b, this.values.numbered) : null;
     // Too much below 0 has an exponential of 0, as it is in mathematics when rounded.
-    const isHarmless = equal !== null && this.choices.usesOf(op.results[0]!).every((u) => isExponential(u));
-    const isSilent = isHarmless || ((op.name === "compare" || isTruth(op)) && this.choices.isChoice(op));
+    const isHarmless = equal !== null && this.comparisons.usesOf(op.results[0]!).every((u) => isExponential(u));
+    const isSilent = isHarmless || ((op.name === "compare" || isTruth(op)) && this.comparisons.isChoice(op));
     const { at, wraps, ...exactness } = evaluate(op, operands, isSilent ? () => {} : this.note);
     const least = equal === null ? at : overlap(at, interval(-Infinity, 0));
     this.define(op, least, wraps, true, {

@@ -3,13 +3,14 @@ import type { Label } from "../diagnostics/create.js";
 import type { Printable } from "../diagnostics/render.js";
 import { type DType, DTYPES } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
-import type { Beyond, Claims, Mapping } from "./claims.js";
+import type { Claims, Mapping } from "./claims.js";
 import type { Unreached } from "./coverage.js";
 import type { EveryClaim, EveryLength } from "./every/index.js";
 import type { Obligation } from "./obligations.js";
 import { conditionsOf } from "./relaxed.js";
 import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
 import { NO_SPAN, type Span } from "../source.js";
+import type { Beyond } from "./unproved.js";
 
 /** What to do where a claim reads outside of an input or of the group. */
 export const CLAIM_HELP =

@@ -4,10 +4,9 @@
  * elements come first, so the example is the shortest there is. Nothing is executed.
  */
 import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import { OPPOSITE } from "../ir/functions.js";
-import type { Comparison } from "../ir/ops.js";
 import { type DimValues, type Extent, extentNames } from "../types/extent.js";
 import { both, compareRange, extentRange, type Range, rangeOf } from "./ranges.js";
+import { between, type Bounds, type Box, operandsOf, Queue } from "./search-boxes.js";
 
 /** What is to be so: a truth value; that one number is less than another; that one is at least a length, or, where that is null, below 0. */
 export type Test =
@@ -39,18 +38,8 @@ const MOST_PARTS = 1024;
 /** What doubles count exactly: no dimension is longer in any launch, and no index larger. */
 const FARTHEST = Number.MAX_SAFE_INTEGER;
 
-type Bounds = readonly [number, number];
-
 /** What a step of the walk gives a value to. */
 type Step = { readonly op: Op; readonly loop: false } | { readonly op: Op; readonly loop: true };
-
-interface Box {
-  readonly low: number[];
-  readonly high: number[];
-  /** Elements of the shortest tensors in it, about. */
-  readonly cost: number;
-  readonly depth: number;
-}
 
 /** What leads to a place, and what is asked there. */
 export class Search {
@@ -84,7 +73,9 @@ export class Search {
     const own = loops.flatMap(({ region }) => region.arguments);
     this.variables = [...kernel.dims, "", ...own];
     this.variables.forEach((v, i) => this.numbers.set(v, i));
-    const named = new Set<string>(kernel.requirements.flatMap((r) => [...namesOf(r.left), ...namesOf(r.right)]));
+    const named = new Set<string>(
+      kernel.requirements.flatMap((r) => [...extentNames(r.left), ...extentNames(r.right)]),
+    );
     const variablesIn = (values: ReadonlySet<Value>): Set<string | Value> => {
       const found = new Set<string | Value>(own.filter((v) => values.has(v)));
       for (const v of values) {
@@ -372,96 +363,4 @@ export class Search {
     const [a, b] = [this.ranges.get(test.less) ?? null, this.ranges.get(test.than) ?? null];
     return a === null || b === null ? [0, 1] : compareRange("lt", a, b)!;
   }
-}
-
-const namesOf = (e: Parameters<typeof extentRange>[0]): string[] =>
-  typeof e === "number" ? [] : typeof e === "string" ? [e] : [...namesOf(e.a), ...namesOf(e.b)];
-
-/** Where the operands of a function lie, if what it gives lies in a range. */
-function operandsOf(op: Op, [lo, hi]: Bounds, of: (v: Value) => Range): [Value, number, number][] {
-  const [v, w] = op.operands as [Value, Value];
-  const [a, b] = [of(v), of(w)];
-  if (op.name === "cast") return [[v, lo, hi]];
-  if (op.name === "unary") return [[v, 1 - hi, 1 - lo]];
-  if (a === null || b === null) return [];
-  if (op.name === "compare") {
-    const fn = op.attributes["fn"] as Comparison;
-    return lo !== hi ? [] : sidesOf(lo === 1 ? fn : OPPOSITE[fn], [v, ...a], [w, ...b]);
-  }
-  if (op.name !== "binary") return [];
-  const c = b[0] === b[1] && b[0] > 0 ? b[0] : null;
-  switch (op.attributes["fn"]) {
-    case "add":
-      return [[v, lo - b[1], hi - b[0]], [w, lo - a[1], hi - a[0]]]; // prettier-ignore
-    case "sub":
-      return [[v, lo + b[0], hi + b[1]], [w, a[0] - hi, a[1] - lo]]; // prettier-ignore
-    case "mul":
-      return c === null ? [] : [[v, Math.ceil(lo / c), Math.floor(hi / c)]];
-    case "div":
-      return c === null || a[0] < 0 ? [] : [[v, lo * c, hi * c + c - 1]];
-    case "rem": {
-      if (c === null || a[0] < 0 || lo !== hi) return [];
-      const rest = (x: number): number => ((x % c) + c) % c;
-      return [[v, a[0] + rest(lo - a[0]), a[1] - rest(a[1] - lo)]];
-    }
-    case "min":
-      return [[v, lo, Infinity], [w, lo, Infinity]]; // prettier-ignore
-    case "max":
-      return [[v, -Infinity, hi], [w, -Infinity, hi]]; // prettier-ignore
-    case "and":
-      return lo === 1 && hi === 1 && a[1] <= 1 && b[1] <= 1 ? [[v, 1, 1], [w, 1, 1]] : []; // prettier-ignore
-    case "or":
-      return hi === 0 && lo === 0 ? [[v, 0, 0], [w, 0, 0]] : []; // prettier-ignore
-    default:
-      return [];
-  }
-}
-
-function sidesOf(fn: Comparison, a: [Value, number, number], b: [Value, number, number]): [Value, number, number][] {
-  if (fn === "gt" || fn === "ge") return sidesOf(fn === "gt" ? "lt" : "le", b, a);
-  if (fn === "eq") return [[a[0], b[1], b[2]], [b[0], a[1], a[2]]]; // prettier-ignore
-  const step = fn === "lt" ? 1 : 0;
-  return fn === "ne" ? [] : [[a[0], -Infinity, b[2] - step], [b[0], a[1] + step, Infinity]]; // prettier-ignore
-}
-
-/** Far ranges by their orders of magnitude, near ones in halves. */
-function between(low: number, high: number): number {
-  if (low >= 0 && high > 4 * low + 64) return Math.floor(Math.sqrt((low + 1) * (high + 1))) - 1;
-  return Math.floor((low + high) / 2);
-}
-
-/** Boxes, the cheapest first; of equal ones the smallest, and of these the newest. */
-class Queue {
-  private readonly boxes: Box[] = [];
-
-  add(box: Box): void {
-    const { boxes } = this;
-    let i = boxes.length;
-    boxes.push(box);
-    for (let up = (i - 1) >> 1; i > 0 && isBefore(box, boxes[up]!); i = up, up = (i - 1) >> 1) {
-      boxes[i] = boxes[up]!;
-      boxes[up] = box;
-    }
-  }
-
-  take(): Box | null {
-    const { boxes } = this;
-    const [first] = boxes;
-    const last = boxes.pop();
-    if (first === undefined || last === undefined) return null;
-    if (boxes.length === 0) return first;
-    boxes[0] = last;
-    for (let i = 0; ;) {
-      let least = i;
-      for (const down of [2 * i + 1, 2 * i + 2])
-        if (down < boxes.length && isBefore(boxes[down]!, boxes[least]!)) least = down;
-      if (least === i) return first;
-      [boxes[i], boxes[least]] = [boxes[least]!, boxes[i]!];
-      i = least;
-    }
-  }
-}
-
-function isBefore(a: Box, b: Box): boolean {
-  return a.cost !== b.cost ? a.cost < b.cost : a.depth >= b.depth;
 }

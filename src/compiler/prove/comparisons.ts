@@ -9,7 +9,7 @@ import { isSame, type Known } from "./interval-arithmetic.js";
 const REPEATED = new Set(["load", "const", "cast", "unary", "binary"]);
 
 /** Who makes and who uses the values of a kernel. */
-export class Choices {
+export class Comparisons {
   private readonly uses = new Map<Value, Op[]>();
   private readonly makers = new Map<Value, Op>();
 
