@@ -32,6 +32,7 @@ import {
   rowDimension,
   sharedLayout,
   summaryLine,
+  withElements,
   withMapping,
 } from "../compiler/index.js";
 import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
@@ -220,9 +221,7 @@ export function inquire(job: Job, compiled: CompileResult): Inquiry {
  */
 function attackedAt(kernel: Kernel, program: Kernel | null, { dims }: ProofRequest): DimValues | null {
   const { requirements } = kernel;
-  const all = dims === undefined ? plainShapes(kernel, program) : shapesWith(kernel, dims);
-  const withElements = all.filter((shape) => Object.values(shape).every((n) => n > 0));
-  const shapes = withElements.length > 0 ? withElements : all;
+  const shapes = dims === undefined ? plainShapes(kernel, program) : withElements(shapesWith(kernel, dims));
   const ragged = shapes[Math.min(1, shapes.length - 1)];
   if (ragged === undefined) return null;
   const row = rowDimension(kernel);

@@ -161,6 +161,7 @@ export {
   PROOF_MAPPING,
   isLightExecution,
   plainShapes,
+  withElements,
   proofShapes,
   relaxedOf,
   rowDimension,

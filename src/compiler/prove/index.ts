@@ -47,6 +47,7 @@ export { rowDimension } from "./lengths.js";
 export {
   isLight as isLightExecution,
   plainShapes,
+  withElements,
   PROOF_MAPPING,
   proofShapes,
   workOf as executionWork,

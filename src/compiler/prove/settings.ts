@@ -6,7 +6,7 @@ import type { Everywhere, ProveOptions } from "./claims.js";
 import { SAMPLE_NAMES, steeringInputs } from "./inputs.js";
 import { oddShape, rowDimension } from "./lengths.js";
 import { gridOf } from "./machine.js";
-import { isLight, type ProofShape, shapesToProve } from "./shapes.js";
+import { isLight, type ProofShape, shapesToProve, withElements } from "./shapes.js";
 
 /** How many sets of values stand for data that decides what is accessed; 0 where none does. */
 export function sampleCount(kernel: Kernel): number {
@@ -49,7 +49,7 @@ export function settingsOf(
 ): Setting[] {
   const isEverywhere = every?.ordering.holds === true && (claim === "ordering" || every.answer.holds);
   const all: readonly ProofShape[] =
-    asked?.map((dims) => ({ dims, isFurther: false, isForConstant: false, isEmpty: false })) ??
+    asked?.map((dims) => ({ dims, isFurther: false, isForConstant: false })) ??
     shapesToProve(kernel, claim, program ?? null);
   // Constants of the program matter at no length where all lengths are shown together, but as examples for that.
   const examples = (isEverywhere ? every.examples : []).map((dims) => JSON.stringify(dims));
@@ -59,7 +59,7 @@ export function settingsOf(
     (!isForConstant && (isFurther || asked !== undefined || i === 0 || isLight(kernel, dims)));
   const shapes = isEverywhere ? all.filter(isNeeded) : all;
   const main = shapes.filter((s) => !s.isFurther);
-  const plain = main.filter((s) => !s.isEmpty).map(({ dims }) => dims);
+  const plain = withElements(main.map(({ dims }) => dims));
   const ragged = plain[Math.min(1, plain.length - 1)];
   if (ragged === undefined) return [];
   const names = Object.keys(ragged);

@@ -51,8 +51,6 @@ export interface ProofShape {
   readonly isFurther: boolean;
   /** Only worth a proof where nothing is shown of all lengths at once: it is there for a constant of the program. */
   readonly isForConstant: boolean;
-  /** A dimension is 0, which the signature allows: loops over it have no iterations, and most of its tensors no elements. */
-  readonly isEmpty: boolean;
 }
 
 /** Elements of all ranks that an execution goes through at most: some ten seconds. */
@@ -169,7 +167,7 @@ function emptyShapes(kernel: Kernel): ProofShape[] {
     const others = new Set(kernel.dims.filter((d) => d !== name));
     const dims = fitDims(kernel.requirements, { ...short, [name]: 0 }, others);
     const isAllowed = kernel.requirements.every((r) => requirementHolds(r, dims));
-    return isAllowed ? [{ dims, isFurther: false, isForConstant: false, isEmpty: true }] : [];
+    return isAllowed ? [{ dims, isFurther: false, isForConstant: false }] : [];
   });
 }
 
@@ -189,7 +187,7 @@ function fittingShapes(kernel: Kernel, claim: "answer" | "ordering", program: Ke
   const add = (wanted: DimValues, { isFurther = false, isForConstant = false } = {}): DimValues | null => {
     const dims = fitting(kernel, wanted);
     const key = JSON.stringify(dims);
-    if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther, isForConstant, isEmpty: false });
+    if (dims !== null && !shapes.has(key)) shapes.set(key, { dims, isFurther, isForConstant });
     return dims;
   };
   const plain = basic.map((wanted) => add(wanted)).filter((dims) => dims !== null);
@@ -346,10 +344,16 @@ export function lengthBeyond(kernel: Kernel, ofAuthor: Kernel, threshold: Thresh
   return null;
 }
 
+/** Those of some shapes in which no dimension is 0; all of them where each has one that is. */
+export function withElements(shapes: readonly DimValues[]): readonly DimValues[] {
+  const found = shapes.filter((dims) => Object.values(dims).every((n) => n > 0));
+  return found.length > 0 ? found : shapes;
+}
+
 /** Those that are there for what is nearly empty and for all paths, not for a constant of the program, nor without elements. */
-export function plainShapes(kernel: Kernel, program: Kernel | null): DimValues[] {
-  const plain = shapesToProve(kernel, "answer", program).filter((s) => !s.isForConstant && !s.isEmpty);
-  return plain.map(({ dims }) => dims);
+export function plainShapes(kernel: Kernel, program: Kernel | null): readonly DimValues[] {
+  const plain = shapesToProve(kernel, "answer", program).filter(({ isForConstant }) => !isForConstant);
+  return withElements(plain.map(({ dims }) => dims));
 }
 
 /** All of them, as they are. */
