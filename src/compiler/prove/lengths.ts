@@ -3,7 +3,7 @@ import { type Attributes, type Kernel, multiplies } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SignatureTensor } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
-import { type DimValues, elementsOf, extentNames } from "../types/extent.js";
+import { type DimValues, elementsOf, evaluateExtent, extentNames } from "../types/extent.js";
 import { divisorOf, fitDims, greatestCommon, requirementHolds } from "../types/requirement.js";
 
 /** Wide rows that a thread of an interleaved loop has under way; see `passes/options.ts`. */
@@ -19,12 +19,24 @@ const FEW_ROWS = 3;
 const MOST_DIMENSIONS = 3;
 
 /**
+ * Whether data exists that a launch may be given: the conditions hold, and what must be in a range, as in
+ * `where target in 0..v`, is of a range that has numbers, or has no elements.
+ */
+export function canBeLaunched({ requirements, inputs }: Kernel, dims: DimValues): boolean {
+  const hasData = ({ values, shape }: SignatureTensor): boolean =>
+    values === undefined ||
+    evaluateExtent(values.from, dims) < evaluateExtent(values.to, dims) ||
+    elementsOf(shape, dims) === 0;
+  return requirements.every((r) => requirementHolds(r, dims)) && inputs.every(hasData);
+}
+
+/**
  * The dimensions, moved to the nearest that the kernel takes; null if none are found. The row moves up by whole rows of
  * blocks where it can, and so keeps the rest that it was chosen for.
  */
 export function fitting(kernel: Kernel, wanted: DimValues): DimValues | null {
   const { requirements, dims: names } = kernel;
-  const isAllowed = (dims: DimValues): boolean => requirements.every((r) => requirementHolds(r, dims));
+  const isAllowed = (dims: DimValues): boolean => canBeLaunched(kernel, dims);
   if (isAllowed(wanted)) return wanted;
   const dims = fitDims(requirements, wanted, new Set(names));
   if (!isAllowed(dims)) return null;

@@ -2,10 +2,10 @@
 import { type Kernel, multiplies } from "../ir/module.js";
 import type { PassOptions } from "../passes/options.js";
 import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
-import { fitDims, greatestCommon, requirementHolds } from "../types/requirement.js";
+import { fitDims, greatestCommon } from "../types/requirement.js";
 import { claimedKernel } from "./claimed.js";
 import { outcomesOf } from "./outcomes.js";
-import { fitting, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
+import { canBeLaunched, fitting, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
 
 /**
@@ -160,14 +160,13 @@ function shapesOf(kernel: Kernel, claim: "answer" | "ordering", program: Kernel 
   return chosen.length === 0 ? [] : [...chosen, ...emptyShapes(kernel).filter(({ dims }) => isAffordable(dims))];
 }
 
-/** For each dimension a shape in which it alone is 0, if the conditions allow that. */
+/** For each dimension a shape in which it alone is 0, if there can be such a launch. */
 function emptyShapes(kernel: Kernel): ProofShape[] {
   const short = shortShape(kernel);
   return kernel.dims.flatMap((name) => {
     const others = new Set(kernel.dims.filter((d) => d !== name));
     const dims = fitDims(kernel.requirements, { ...short, [name]: 0 }, others);
-    const isAllowed = kernel.requirements.every((r) => requirementHolds(r, dims));
-    return isAllowed ? [{ dims, isFurther: false, isForConstant: false }] : [];
+    return canBeLaunched(kernel, dims) ? [{ dims, isFurther: false, isForConstant: false }] : [];
   });
 }
 
