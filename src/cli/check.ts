@@ -14,7 +14,7 @@ import type { Io } from "./io.js";
 import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
-import { DEFAULT_SCHEDULES, type Inquiry, type Job, stepsLine } from "./proofs.js";
+import { DEFAULT_SCHEDULES, type Inquiry, type Job, namedFor, stepsLine } from "./proofs.js";
 import { programFiles, type ProgramText, readProgram } from "./source-file.js";
 
 const DEFAULT_RANKS: readonly number[] = [2, 4];
@@ -211,8 +211,10 @@ function askedOf({ residency, compiled, ...request }: Case, options: CheckOption
   const { seed = 0 } = options;
   const asked = options.schedules ?? (options.seed === undefined ? null : DEFAULT_SCHEDULES);
   const schedule = asked === null ? null : { schedules: asked, seed };
+  const named = request.dims === undefined ? namedFor(compiled) : null;
+  const steps = stepsLine(compiled);
   return {
-    compiled,
-    job: { residency, steps: stepsLine(compiled), request, proves: options.prove !== false, seed, schedule },
+    compiled: named ?? compiled,
+    job: { residency, steps, isNamed: named !== null, request, proves: options.prove !== false, seed, schedule },
   };
 }

@@ -31,9 +31,12 @@ import {
   relaxedOf,
   rowDimension,
   sharedLayout,
+  PROOF_MAPPING,
   summaryLine,
+  whyNoShape,
   withElements,
   withMapping,
+  withNamedLengths,
 } from "../compiler/index.js";
 import { type HostileReport, runHostile } from "../runtime/cpu/index.js";
 import { type Io, paletteOf } from "./io.js";
@@ -64,6 +67,8 @@ export interface Job {
   readonly residency: Answer;
   /** That more than one kernel is launched, in a line; null where that is not so. See `stepsLine`. */
   readonly steps: string | null;
+  /** Whether what is proved has names for lengths that are numbers in the program; see {@link namedFor}. */
+  readonly isNamed: boolean;
   readonly proves: boolean;
   /** Of the data of proofs, and of the first schedule. */
   readonly seed: number;
@@ -125,8 +130,9 @@ export class Subject {
 
   /** What is shown of every length; the proofs at some need not look at all that they would look at without. */
   everywhere(): Everywhere {
-    // Of a program in steps, the kernels that are printed are parts of the one that is proved.
-    return proveEverywhere(this.kernel, { ...this.options, printed: this.job.steps === null ? this.shipped : null });
+    // Of a program in steps, the kernels that are printed are parts of the one that is proved; with names for lengths, none is printed.
+    const isPrinted = this.job.steps === null && !this.job.isNamed;
+    return proveEverywhere(this.kernel, { ...this.options, printed: isPrinted ? this.shipped : null });
   }
 
   orderings(everywhere: Everywhere): Proof {
@@ -166,6 +172,12 @@ export class Subject {
     return residency.status === "proved" ? claims : { ...claims, ordering: residency };
   }
 
+  /** A length of which the program has no name cannot be asked for. */
+  private asWritten(finding: Printable): Printable {
+    if (!this.job.isNamed || finding.help?.includes("--dim") !== true) return finding;
+    return { ...finding, help: "name the length, as in 'x: T[n] … where n == 4096', and ask for others with --dim" };
+  }
+
   /** @param claims null where no proofs were asked for */
   inquiry(claims: Claims | null, hostile: HostileReport | null): Inquiry {
     const { request } = this.job;
@@ -186,9 +198,22 @@ export class Subject {
               json: claimsToJson(claims),
             },
       hostile,
-      findings: [...(claims === null ? [] : findings(claims)), ...hostileFindings(this.compiled, request, hostile)],
+      findings: [
+        ...(claims === null ? [] : findings(claims)).map((f) => this.asWritten(f)),
+        ...hostileFindings(this.compiled, request, hostile),
+      ],
     };
   }
+}
+
+/**
+ * The program to prove in place of one whose lengths are numbers, and too long for a proof to go through: that with names for them. Null
+ * where there is no need.
+ */
+export function namedFor(compiled: CompileResult): CompileResult | null {
+  const { kernel, snapshots } = withMapping(compiled, PROOF_MAPPING);
+  const isLong = relaxedOf(kernel!) === null && whyNoShape(kernel!, programOf(snapshots)) !== null;
+  return isLong ? withNamedLengths(compiled) : null;
 }
 
 /** Says of a program that ships in how many steps it is launched; null where one kernel is all. */

@@ -15,6 +15,8 @@ import {
 } from "./compiled.js";
 import type { Diagnostic } from "./diagnostics/create.js";
 import { programOf, roundingsOf, signatureOf } from "./emit/manifest.js";
+import { checkOne } from "./check/check-collective.js";
+import type { CheckedCollective } from "./check/checked.js";
 import { checkCollective, parseProgram } from "./front-end.js";
 import type { Kernel } from "./ir/module.js";
 import { lowerCollective } from "./lower/lower-collective.js";
@@ -22,6 +24,7 @@ import type { Machine } from "./machine/machines.js";
 import { isWhole } from "./machine/reach.js";
 import { launchesOf } from "./manifest.js";
 import type { LibraryStep } from "./manifest-steps.js";
+import { nameLengths } from "./link/named-lengths.js";
 import {
   checkDTypeVariables,
   checkOptions,
@@ -83,7 +86,30 @@ export function compileParsed(
   });
   const all = [...parsed.diagnostics, ...diagnostics];
   if (checked === null || all.some((d) => d.severity === "error")) return { ...failed, diagnostics: all };
-  const front = { diagnostics: all, source, checked, options };
+  return compileChecked({ diagnostics: all, source, checked, options }, checked);
+}
+
+/**
+ * The same program with a dimension for each long length that is a number, which a condition holds to that number; see
+ * {@link nameLengths}. Null where there is none, and where the program is not one of any other length.
+ * @param compiled one kernel, with no mapping of its own, and the lookups of imports and of the library that it was compiled with
+ */
+export function withNamedLengths(compiled: CompileResult): CompileResult | null {
+  const { checked, options } = compiled;
+  const syntax = checked === null ? null : nameLengths(checked.syntax);
+  if (checked === null || syntax === null) return null;
+  const { world, dtypes, mesh } = checked;
+  const named = checkOne(syntax, world, dtypes, mesh).checked;
+  if (named === null) return null;
+  const { source, diagnostics } = compiled;
+  // What a way adds to the mapping, it adds again.
+  const { transfers: _, protocol: __, copies: ___, algorithm: ____, ...mapping } = options.mapping ?? {};
+  const made = compileChecked({ source, diagnostics, options: { ...options, mapping }, checked: named }, named);
+  return made.kernel === null ? null : made;
+}
+
+function compileChecked(front: Front, checked: CheckedCollective): CompileResult {
+  const { options } = front;
   const lowered = lowerCollective(checked);
   // What stops on the way is looked at, not run.
   const isToTheEnd = options.stopAfter === undefined && options.passLimit === undefined;

@@ -12,7 +12,7 @@ export {
   type Variant,
   withMapping,
 } from "./compiled.js";
-export { compile, usesCopyEngines } from "./driver.js";
+export { compile, usesCopyEngines, withNamedLengths } from "./driver.js";
 export { type CompileOptions, DEFAULT_ARCH, MAX_WORLD } from "./options.js";
 export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";
@@ -164,6 +164,7 @@ export {
   withElements,
   proofShapes,
   relaxedOf,
+  whyNoShape,
   rowDimension,
   proveResidency,
   summaryLine,

@@ -101,8 +101,8 @@ describe("shapes under conditions", () => {
 
   for (const [name, text, why] of [
     ["there are none", reduced("n", "where n >= 10 and n < 5"), /no sizes were found .*where n >= 10; where n < 5/],
-    ["they are all too large, and not shown without", `collective f(x: T[m, n] local) -> y: T[m, n] local
-      where m * n >= 100000000 { for i, j in tiles(m, n) { y[i, j] = x[i, j / 2] } }`, /more elements than a proof can look at.*not shown for every length/], // prettier-ignore
+    ["they are all too large, and it does not hold of shorter ones", `collective f(x: T[m, n] local) -> y: T[m, n] local
+      where m * n >= 100000000 { for i, j in tiles(m, n) { y[i, j] = x[i, j + 1] } }`, /too long to be looked at, and at m=1 n=\d+, which is shorter, it does not hold: .*outside/], // prettier-ignore
     ["the rows of a product are", `collective f(x: T[m, 7168] sharded(1), w: T[7168, 4096] sharded(0))
       -> y: T[m, 4096] replicated { y = all_reduce(x @ w) }`, /more elements/], // prettier-ignore
   ] as const)
@@ -117,6 +117,21 @@ describe("shapes under conditions", () => {
     expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
     expect(claims.without.map(({ reason }) => reason)).toEqual(["where m * n >= 100000000"]);
     expect(everyLine(claims, () => 1)).toMatch(/^shown without 'where m \* n >= 100000000'/);
+  });
+
+  it("are shorter ones as well where lengths are not alike, and the line says so", () => {
+    const moved = `collective f(x: T[m, n] local) -> y: T[m, n] local
+      ensures y[i, j] == x[i, j / 2]
+      where m * n >= 100000000 { for i, j in tiles(m, n) { y[i, j] = x[i, j / 2] } }`;
+    const claims = prove({ kernel: kernelOf(moved) });
+    expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
+    expect(claims.every?.answer.holds && claims.every.ordering.holds).toBe(false);
+    expect(summaryLine(claims)).toMatch(/proved at \d+ shapes that are shorter than its conditions allow, with m ≤/);
+    expect(everyLine(claims, () => 1)).toMatch(/^not .*; what is executed is shorter than 'where m \* n >= 100000000'/);
+    const wrong = prove({
+      kernel: kernelOf(moved.replace("ensures y[i, j] == x[i, j / 2]", "ensures y[i, j] == x[i, j]")),
+    });
+    expect(wrong.answer.status).toBe("unknown");
   });
 
   it("are shorter ones, too, where those that are allowed take long, but only if all lengths are alike", () => {

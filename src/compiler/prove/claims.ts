@@ -170,7 +170,6 @@ function lookedAt(given: Kernel, options: ProveOptions, everywhere: Everywhere |
 /** Proves the ordering, at all shapes. */
 export function proveOrderings(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
   const { kernel: looked, options, relaxed } = lookedAt(given, asked, everywhere);
-  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, asked.program ?? null, everywhere);
   const kernel = predicated(looked);
   const { launches, residentBlocks, shared } = options;
   const of = (setting: Setting): Answer =>
@@ -185,7 +184,6 @@ export function proveOrderings(given: Kernel, asked: ProveOptions, everywhere: E
 /** Proves the answer at the basic shapes; where it is shown of every length, at those that have a part in that, and that lead further. */
 export function proveAnswers(given: Kernel, asked: ProveOptions, everywhere: Everywhere): Proof {
   const { kernel: looked, options, relaxed } = lookedAt(given, asked, everywhere);
-  if (relaxed !== null && !holdsEverywhere(everywhere)) return unknownOf(given, asked.program ?? null, everywhere);
   const kernel = predicated(looked);
   const settings = settingsOf(kernel, "answer", options, everywhere).filter((s) => !s.unevenGrids && !s.isFurther);
   if (settings.length === 0) return unknownOf(kernel, options.program ?? null, everywhere);
@@ -270,17 +268,23 @@ export function claimsOf(
 ): Claims {
   const kernel = predicated(given);
   const looked = lookedAt(given, options, everywhere);
-  const [answers, orderings] =
-    looked.relaxed === null ? unlessLeaving(kernel, options, everywhere, proofs) : unlessUnknown(proofs);
+  const { relaxed } = looked;
+  const known = relaxed === null ? proofs : unlessUnknown(proofs);
+  const [answers, orderings] = unlessLeaving(kernel, options, everywhere, known);
   const overflows = new Set(answers.answers.flatMap((a) => (a.status === "proved" ? a.overflows : [])));
   const isProved = [answers, orderings].every((proof) => worst(proof.answers).status === "proved");
   const { every, printed } = isProved ? everywhere : NOWHERE;
-  const lengths = every?.answer.holds === true ? allowedLengths(kernel) : lengthsOf(answers);
+  // What fits at lengths that conditions exclude need not fit at those that they allow.
+  const isOfAllowed = every?.answer.holds === true || relaxed !== null;
+  const lengths = isOfAllowed ? allowedLengths(kernel) : lengthsOf(answers);
   const isEverywhere = every?.ordering.holds === true && every.answer.holds;
+  const executed = predicated(looked.kernel);
   const beyond =
-    isEverywhere || !isProved ? [] : beyondOf(kernel, options, every?.ordering.holds === true ? answers : orderings);
+    isEverywhere || !isProved
+      ? []
+      : beyondOf(executed, looked.options, every?.ordering.holds === true ? answers : orderings);
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
-  const asClaimed = (): boolean => roundedAsClaimed(predicated(looked.kernel), looked.options, answers, everywhere);
+  const asClaimed = (): boolean => roundedAsClaimed(executed, looked.options, answers, everywhere);
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows, asClaimed);
   return {
     collective: kernel.name,
@@ -298,9 +302,9 @@ export function claimsOf(
     mesh: kernel.mesh,
     caveats,
     saturating: saturating(kernel, caveats),
-    ...(isEverywhere ? { unreached: [], beyond: [] } : notLookedAt(kernel, options, coverage, answers, beyond)),
+    ...(isEverywhere ? { unreached: [], beyond: [] } : notLookedAt(executed, looked.options, coverage, answers, beyond)),
     leaving: mayLeave(every),
-    without: isEverywhere ? (looked.relaxed?.without ?? []) : [],
+    without: isProved ? (relaxed?.without ?? []) : [],
     every,
   };
 }

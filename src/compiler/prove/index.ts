@@ -50,6 +50,7 @@ export {
   withElements,
   PROOF_MAPPING,
   proofShapes,
+  whyNoShape,
   workOf as executionWork,
 } from "./shapes.js";
 

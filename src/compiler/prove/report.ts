@@ -192,14 +192,16 @@ export function idleLine({ coverage }: Claims, lineOf: (at: number) => number): 
  */
 export function everyLine(claims: Claims, lineOf: (at: number) => number): string | null {
   const { every, printed, answer, without } = claims;
-  if (without.length > 0) return `shown without ${conditionsOf(without)}: what is executed is shorter than that allows`;
+  if (without.length > 0 && every?.answer.holds === true && every.ordering.holds)
+    return `shown without ${conditionsOf(without)}: what is executed is shorter than that allows`;
   const stopOf = (claim: EveryClaim): Stop | null => {
     if (!claim.ordering.holds) return { what: "", ...claim.ordering };
     return claim.answer.holds || !isSpecified(claims) ? null : { what: " the answer", ...claim.answer };
   };
   const names = listed(Object.keys(answer.claim.dims));
+  const conditions = without.length === 0 ? "" : `; what is executed is shorter than ${conditionsOf(without)} allows`;
   const line = (what: string, { reason, span }: Stop): string =>
-    `not${what}: ${reason}${span.end === 0 ? "" : `, line ${lineOf(span.start)}`}`;
+    `not${what}: ${reason}${span.end === 0 ? "" : `, line ${lineOf(span.start)}`}${conditions}`;
   const stop = every === null ? null : stopOf(every);
   const printedStop = printed === null ? null : stopOf(printed.every);
   if (stop !== null)
@@ -220,21 +222,22 @@ function answerText(claims: Claims): string {
   const { unspecified, samples } = answer;
   if (unspecified.length === outputs) return "not specified";
   const values = samples > 0 ? ` and ${samples} samples of ${steering.join(", ")}` : "";
-  const scope = scopeText(answers, claims.every?.answer);
+  const scope = scopeText(claims, answers, claims.every?.answer);
   return `proved ${scope}${values}${caveatText(claims)}${unspecified.length === 0 ? "" : `, of ${unspecified.join(", ")} not specified`}`;
 }
 
-function orderingText({ ordering, orderings, steering, every }: Claims): string {
+function orderingText(claims: Claims): string {
+  const { ordering, orderings, steering, every } = claims;
   if (ordering.status !== "proved") return ordering.status === "wrong" ? "WRONG" : ordering.status;
   const values = ordering.samples > 0 ? ` and ${ordering.samples} samples of ${steering.join(", ")}` : "";
-  return `proved ${scopeText(orderings, every?.ordering)}${values}`;
+  return `proved ${scopeText(claims, orderings, every?.ordering)}${values}`;
 }
 
 /**
  * For which lengths a claim is proved: for every one, or how many shapes and the largest of each dimension: it is no claim about
  * what lies between. Odd addresses alone say nothing of others.
  */
-function scopeText(answers: readonly Answer[], every?: EveryLength): string {
+function scopeText({ without }: Claims, answers: readonly Answer[], every?: EveryLength): string {
   const shapes = new Map(
     answers.filter((a) => a.status === "proved" && a.claim.aligned).map((a) => [dimsText(a.claim.dims), a.claim.dims]),
   );
@@ -248,7 +251,8 @@ function scopeText(answers: readonly Answer[], every?: EveryLength): string {
     const most = Math.max(...lengths);
     return lengths.every((n) => n === most) ? `${name} = ${most}` : `${name} ≤ ${most}`;
   });
-  return `at ${count(all.length, "shape")} with ${bounds.join(", ")}`;
+  const shorter = without.length === 0 ? "" : " that are shorter than its conditions allow,";
+  return `at ${count(all.length, "shape")}${shorter} with ${bounds.join(", ")}`;
 }
 
 /** " up to rounding and overflow in bf16 and divisors that are 0". */
@@ -368,12 +372,13 @@ function rounding({ collective, ranks }: Claims, { span, dtype, warns }: Obligat
 }
 
 /** What a constant decides at lengths that were not proved. */
-function limit({ collective, ranks, answers, orderings, every }: Claims, { span, constant, at }: Beyond): Printable {
+function limit(claims: Claims, { span, constant, at }: Beyond): Printable {
+  const { collective, ranks, answers, orderings, every } = claims;
   const shows = at === null ? "" : `, from ${dimsText(at)} on`;
   return {
     code: "proof-limited",
     severity: "warning",
-    message: `proved ${scopeText(every?.ordering.holds === true ? answers : orderings)}; ${constant} makes a difference here only at larger ones${shows}`,
+    message: `proved ${scopeText(claims, every?.ordering.holds === true ? answers : orderings)}; ${constant} makes a difference here only at larger ones${shows}`,
     span,
     labels: [],
     help: at === null ? null : `ask for lengths on both sides of it: --dim ${dimsText(at).replaceAll(" ", " --dim ")}`,
@@ -382,14 +387,12 @@ function limit({ collective, ranks, answers, orderings, every }: Claims, { span,
 }
 
 /** An index of which nothing shows that it stays inside at all lengths, where most do. */
-function mayLeave(
-  { collective, ranks, orderings }: Claims,
-  { span, reason }: NonNullable<Claims["leaving"]>,
-): Printable {
+function mayLeave(claims: Claims, { span, reason }: NonNullable<Claims["leaving"]>): Printable {
+  const { collective, ranks } = claims;
   return {
     code: "proof-limited",
     severity: "warning",
-    message: `proved ${scopeText(orderings)}; at other lengths, ${reason}`,
+    message: `proved ${scopeText(claims, claims.orderings)}; at other lengths, ${reason}`,
     span,
     labels: [],
     help: "make it as long as the largest index asks for, or limit the lengths with 'where'",
