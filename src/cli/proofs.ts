@@ -27,13 +27,13 @@ import {
   type Reach,
   requireOrderBetweenMessages,
   isLightExecution,
+  needsOtherLengths,
   proofShapes,
   relaxedOf,
   rowDimension,
   sharedLayout,
   PROOF_MAPPING,
   summaryLine,
-  whyNoShape,
   withElements,
   withMapping,
   withNamedLengths,
@@ -211,9 +211,7 @@ export class Subject {
  * where there is no need.
  */
 export function namedFor(compiled: CompileResult): CompileResult | null {
-  const { kernel, snapshots } = withMapping(compiled, PROOF_MAPPING);
-  const isLong = relaxedOf(kernel!) === null && whyNoShape(kernel!, programOf(snapshots)) !== null;
-  return isLong ? withNamedLengths(compiled) : null;
+  return needsOtherLengths(withMapping(compiled, PROOF_MAPPING).kernel!) ? withNamedLengths(compiled) : null;
 }
 
 /** Says of a program that ships in how many steps it is launched; null where one kernel is all. */

@@ -164,7 +164,7 @@ export {
   withElements,
   proofShapes,
   relaxedOf,
-  whyNoShape,
+  needsOtherLengths,
   rowDimension,
   proveResidency,
   summaryLine,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { compile, type CompileResult, printProgram, withMapping, withNamedLengths } from "../../src/compiler/index.js";
 import { nameLengths } from "../../src/compiler/link/named-lengths.js";
-import { programOf, prove, PROOF_MAPPING, summaryLine, whyNoShape } from "../../src/compiler/prove/index.js";
+import { needsOtherLengths, prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { libraryFromDisk } from "../../src/runtime/imports.js";
 
 function compiled(text: string): CompileResult {
@@ -56,13 +56,25 @@ describe("a program with long lengths", () => {
     expect(all.variants.length).toBeGreaterThan(1);
     for (const { name, compiled: way } of all.variants) {
       const mapped = withMapping(way, PROOF_MAPPING);
-      expect(whyNoShape(mapped.kernel!, programOf(mapped.snapshots))).toMatch(/name the lengths that are numbers/);
+      expect(needsOtherLengths(mapped.kernel!)).toBe(true);
       const named = withNamedLengths(way)!;
       expect([name, named.kernel!.name]).toEqual([name, way.kernel!.name]);
       const claims = prove(withMapping(named, PROOF_MAPPING));
       expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
       expect(claims.without.map(({ reason }) => reason)).toEqual(["where n4096 == 4096", "where n1024 == 1024"]);
     }
+  });
+
+  it("needs them as a product that could be executed, but at few lengths", () => {
+    const needs = (signature: string, body: string): boolean => {
+      const way = compiled(`collective f${signature} where m % world == 0 { y = ${body} }`).variants[0]!.compiled;
+      return needsOtherLengths(withMapping(way, PROOF_MAPPING).kernel!);
+    };
+    const product = (k: number, n: number): string =>
+      `(a: T[m, ${k}] sharded(1), b: T[${k}, ${n}] sharded(0)) -> y: T[m, ${n}] sharded(0)`;
+    expect(needs(product(1024, 256), "reduce_scatter(a @ b, dim: 0)")).toBe(true);
+    expect(needs(product(64, 64), "reduce_scatter(a @ b, dim: 0)")).toBe(false);
+    expect(needs("(a: T[m, 7168] partial(sum)) -> y: T[m, 7168] sharded(0)", "reduce_scatter(a, dim: 0)")).toBe(false);
   });
 
   it("has the library's ways with names, too", () => {

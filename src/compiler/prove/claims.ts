@@ -302,7 +302,9 @@ export function claimsOf(
     mesh: kernel.mesh,
     caveats,
     saturating: saturating(kernel, caveats),
-    ...(isEverywhere ? { unreached: [], beyond: [] } : notLookedAt(executed, looked.options, coverage, answers, beyond)),
+    ...(isEverywhere
+      ? { unreached: [], beyond: [] }
+      : notLookedAt(executed, looked.options, coverage, answers, beyond)),
     leaving: mayLeave(every),
     without: isProved ? (relaxed?.without ?? []) : [],
     every,

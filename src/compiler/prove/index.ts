@@ -42,7 +42,7 @@ export {
   U32,
 } from "./rounded-values.js";
 export { proveResidency } from "./ordering.js";
-export { relaxedOf } from "./relaxed.js";
+export { needsOtherLengths, relaxedOf } from "./relaxed.js";
 export { rowDimension } from "./lengths.js";
 export {
   isLight as isLightExecution,
@@ -50,7 +50,6 @@ export {
   withElements,
   PROOF_MAPPING,
   proofShapes,
-  whyNoShape,
   workOf as executionWork,
 } from "./shapes.js";
 

@@ -2,10 +2,10 @@
  * Kernels that are for long tensors alone. Where conditions on lengths leave no shape that an execution could go through, or none
  * that it is soon through with, the kernel is proved without them: what holds for every length holds for those that the conditions allow.
  */
-import type { Kernel } from "../ir/module.js";
+import { type Kernel, multiplies } from "../ir/module.js";
 import { type Requirement, requirementHolds } from "../types/requirement.js";
 import type { Everywhere } from "./claims.js";
-import { fitting, shortShape } from "./lengths.js";
+import { fitting, shortShape, wantedShapes } from "./lengths.js";
 import { type Answer, placeOfLengths } from "./results.js";
 import { shapesToProve, workOf } from "./shapes.js";
 
@@ -14,12 +14,15 @@ export interface Relaxed {
   readonly kernel: Kernel;
   /** The conditions that it lacks. */
   readonly without: readonly Requirement[];
-  /** Whether the conditions allow nothing that could be executed. Else it is looked at in place of the kernel only where all holds for every length. */
+  /** Whether the conditions allow nothing that could be executed in reasonable time. Else it is looked at in place of the kernel only where all holds for every length. */
   readonly isNeeded: boolean;
 }
 
 /** Elements that an execution goes through at the shortest shape, on all ranks, from which on it takes a minute and more. */
 const LONG = 2 ** 18;
+
+/** The same at the shape of a product that has ragged edges and several tiles: 2 ** 17.5 where the lengths are free, on 8 ranks. */
+const LONG_PRODUCT = 2 ** 19;
 
 /** Made once for each kernel: every proof asks. */
 const known = new WeakMap<Kernel, Relaxed | null>();
@@ -33,8 +36,8 @@ export function relaxedOf(kernel: Kernel): Relaxed | null {
 
 function relax(kernel: Kernel): Relaxed | null {
   if (kernel.dims.length === 0) return null;
-  const [shortest] = shapesToProve(kernel, "answer", null);
-  if (shortest !== undefined && workOf(kernel, shortest.dims) < LONG) return null;
+  const time = timeOf(kernel);
+  if (time === "short") return null;
   const short = shortShape(kernel);
   // Where no lengths are found that the conditions allow, there may be none, and a claim would be about nothing.
   if (fitting(kernel, short) === null) return null;
@@ -44,7 +47,25 @@ function relax(kernel: Kernel): Relaxed | null {
   const [shorter] = shapesToProve(relaxed, "answer", null);
   return shorter === undefined || workOf(relaxed, shorter.dims) >= LONG
     ? null
-    : { kernel: relaxed, without, isNeeded: shortest === undefined };
+    : { kernel: relaxed, without, isNeeded: time === "endless" };
+}
+
+/**
+ * How long it takes to execute what conditions allow. Products are nowhere shown of every length, and at the few lengths that end in time
+ * most of what they consist of has no part: what is long for others is as good as endless for them, at the shape that has all parts.
+ */
+function timeOf(kernel: Kernel): "short" | "long" | "endless" {
+  const [shortest] = shapesToProve(kernel, "answer", null);
+  if (shortest === undefined) return "endless";
+  if (!multiplies(kernel)) return workOf(kernel, shortest.dims) < LONG ? "short" : "long";
+  const [, ragged] = wantedShapes(kernel, "answer").basic;
+  const dims = ragged === undefined ? shortest.dims : fitting(kernel, ragged);
+  return dims === null || workOf(kernel, dims) < LONG_PRODUCT ? "short" : "endless";
+}
+
+/** Whether only a form of the program that has other lengths can be executed: not even conditions keep this one from those. */
+export function needsOtherLengths(kernel: Kernel): boolean {
+  return timeOf(kernel) === "endless" && relaxedOf(kernel) === null;
 }
 
 /** By what is left out and kernel: what is kept about one is kept about this one, too. */
