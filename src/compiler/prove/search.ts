@@ -5,6 +5,7 @@
  */
 import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { type DimValues, type Extent, extentNames } from "../types/extent.js";
+import { isNeverLess } from "./never-less.js";
 import { both, compareRange, extentRange, type Range, rangeOf } from "./ranges.js";
 import { between, type Bounds, type Box, operandsOf, Queue } from "./search-boxes.js";
 
@@ -49,6 +50,8 @@ export class Search {
   private readonly splits: readonly (readonly number[])[];
   private readonly numbers = new Map<string | Value, number>();
   private readonly ranges = new Map<Value, Range>();
+  /** Whether what is asked for happens at no length, which nobody has to search for. */
+  private readonly isNever: boolean;
 
   /** @param makers the ops that give values, and the loops of variables */
   constructor(
@@ -57,6 +60,7 @@ export class Search {
     parents: readonly Parent[],
     private readonly tests: readonly Test[],
   ) {
+    this.isNever = tests.some((t) => "less" in t && isNeverLess(t.less, t.than, kernel.world, makers));
     const loops = parents.filter(({ op }) => op.operands.length > 1);
     const tested = this.behind(tests.flatMap(valuesOf));
     const needed = new Set([...tested, ...this.behind(loops.flatMap(({ op }) => op.operands))]);
@@ -114,6 +118,7 @@ export class Search {
    */
   find(at: DimValues | null, least: DimValues, limit: number): { readonly found: Found; readonly steps: number } {
     const { kernel, variables, splits } = this;
+    if (this.isNever) return { found: "never", steps: 0 };
     const range = (v: string | Value, i: number): Bounds => {
       if (v === "") return [0, kernel.world - 1];
       if (typeof v !== "string") return [-FARTHEST, FARTHEST];

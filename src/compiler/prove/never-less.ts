@@ -1,0 +1,129 @@
+/**
+ * Whether one number is less than another at no length at all: by bounds that are linear in the lengths, where intervals of both
+ * say nothing. `min(rank * ((m + 1) / 2), m)` of 2 ranks is never `m`: the other is `(m + 1) / 2` at most, which comes past m nowhere.
+ */
+import { type Op, text, type Value } from "../ir/module.js";
+import { constant, constantOf, type Form, isConstant, minus, ONE, parameter, plus, scaled } from "./every/forms.js";
+
+/** By how much fractions of bounds may be rounded. */
+const ROUNDING = 1e-9;
+
+/**
+ * Whether `less < than` holds on no rank and in no iteration, whatever the lengths are.
+ * @param makers the ops that give values, and the loops of variables
+ */
+export function isNeverLess(less: Value, than: Value, world: number, makers: ReadonlyMap<Value, Op>): boolean {
+  for (let rank = 0; rank < world; rank++) {
+    const bounds = new Bounds(rank, makers);
+    const [least, most] = [bounds.of(less, -1), bounds.of(than, 1)];
+    if (least === null || most === null) return false;
+    const difference = minus(most, least);
+    if (constantOf(difference) > 1 - ROUNDING || ![...difference].every(([key, n]) => key === "" || n <= 0))
+      return false;
+  }
+  return true;
+}
+
+/** -1: no more than the value; 1: no less. */
+type Side = -1 | 1;
+
+/** Bounds of values on one rank, as sums of lengths, each times a fraction. */
+class Bounds {
+  private readonly known = new Map<Value, Map<Side, Form | null>>();
+
+  constructor(
+    private readonly rank: number,
+    private readonly makers: ReadonlyMap<Value, Op>,
+  ) {}
+
+  /** Null where there is none that is linear. */
+  of(v: Value, side: Side): Form | null {
+    const sides = this.known.get(v) ?? new Map<Side, Form | null>();
+    this.known.set(v, sides);
+    let bound = sides.get(side);
+    if (bound === undefined) sides.set(side, (bound = this.found(v, side)));
+    return bound;
+  }
+
+  private found(v: Value, side: Side): Form | null {
+    const op = this.makers.get(v);
+    if (op === undefined) return null;
+    const d = op.regions[0]?.arguments.indexOf(v) ?? -1;
+    if (d >= 0) return this.ofVariable(op, d, side);
+    const fn = op.name === "binary" ? op.attributes["fn"] : op.name;
+    const [a, b] = op.operands as [Value, Value];
+    const both = (x: Form | null, y: Form | null, times: 1 | -1): Form | null => x && y && plus(x, y, times);
+    switch (fn) {
+      case "const":
+        return constant(op.attributes["value"] as number);
+      case "dim":
+        return parameter(text(op, "name"));
+      case "rank":
+        return constant(this.rank);
+      case "add":
+        return both(this.of(a, side), this.of(b, side), 1);
+      case "sub":
+        return both(this.of(a, side), this.of(b, opposite(side)), -1);
+      case "mul":
+        return this.times(a, this.numberOf(b), side) ?? this.times(b, this.numberOf(a), side);
+      case "div":
+        return this.quotient(a, this.numberOf(b), side);
+      case "rem":
+        return this.rest(a, this.numberOf(b), side);
+      case "min":
+        // No less than it is either of both.
+        return side === 1 ? (this.of(a, side) ?? this.of(b, side)) : null;
+      case "max":
+        return side === -1 ? (this.of(a, side) ?? this.of(b, side)) : null;
+      default:
+        return null;
+    }
+  }
+
+  /** A loop's variable is at least where the loop begins, and below where it ends. */
+  private ofVariable(op: Op, d: number, side: Side): Form | null {
+    const [low, high] = [op.operands[2 * d], op.operands[2 * d + 1]];
+    if (low === undefined || high === undefined) return null;
+    const end = this.of(side === 1 ? high : low, side);
+    return end && side === 1 ? minus(end, ONE) : end;
+  }
+
+  private numberOf(v: Value): number | null {
+    const [low, high] = [this.of(v, -1), this.of(v, 1)];
+    const isOne = low !== null && high !== null && isConstant(low) && isConstant(high);
+    return isOne && constantOf(low) === constantOf(high) ? constantOf(low) : null;
+  }
+
+  private times(v: Value, by: number | null, side: Side): Form | null {
+    if (by === null) return null;
+    const bound = this.of(v, by < 0 ? opposite(side) : side);
+    return bound && scaled(bound, by);
+  }
+
+  /** Quotients are cut off towards 0. */
+  private quotient(v: Value, by: number | null, side: Side): Form | null {
+    if (by === null || by <= 0) return null;
+    const number = this.numberOf(v);
+    if (number !== null) return constant(Math.trunc(number / by));
+    const bound = this.of(v, side);
+    const cut = side === -1 ? -(by - 1) : this.mayBeNegative(v) ? by - 1 : 0;
+    return bound && scaled(plus(bound, constant(cut)), 1 / by);
+  }
+
+  /** Remainders have the sign of what is divided. */
+  private rest(v: Value, by: number | null, side: Side): Form | null {
+    if (by === null || by <= 0) return null;
+    const number = this.numberOf(v);
+    if (number !== null) return constant(number % by);
+    return constant(side === 1 ? by - 1 : this.mayBeNegative(v) ? 1 - by : 0);
+  }
+
+  private mayBeNegative(v: Value): boolean {
+    const least = this.of(v, -1);
+    return least === null || [...least].some(([, n]) => n < 0);
+  }
+}
+
+function opposite(side: Side): Side {
+  return side === 1 ? -1 : 1;
+}
