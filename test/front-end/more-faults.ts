@@ -13,6 +13,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: "collective f(x: T[m, n] sharded(0)) -> y: T[m, n] replicated\n  where m >= 4⟦,⟧ n >= 2 { y = all_gather(x, dim: 0) }\n",
     expected: [{ code: "syntax", help: /joined with `and`/ }],
   },
+  "a comma between outputs": {
+    text: "collective f(x: T[n] replicated) -> y: T[n] replicated⟦,⟧ z: T[n] replicated { y = x }\n",
+    expected: [{ code: "syntax", help: "several outputs stand in parentheses" }],
+  },
   "a rank that does not exist in a layout": {
     text: signed("(x: T[4] ⟦on(4)⟧) -> y: T[4] local"),
     expected: [{ code: "bad-layout-argument", message: "there are 4 ranks", help: /the last is 3/ }],

@@ -67,7 +67,7 @@ function ways(x: Scope, dtype: string, layout: Layout, shape: Shape, depth: numb
 type Of = (layout?: Layout, shape?: Shape) => string;
 
 function linear({ c, constants, scalars }: Scope, layout: Layout, isFloat: boolean, of: Of): readonly Way[] {
-  const numbers = ["2", ...(isFloat ? ["0.5"] : []), ...constants];
+  const numbers = ["2", "world", ...(isFloat ? ["0.5"] : []), ...constants];
   const given = scalars.filter((s) => isFloat && s.dtype === "f32").map((s) => s.name);
   const all: Way[] = [
     () => `(${of()} ${c.pick(["+", "-"])} ${of()})`,

@@ -1,4 +1,4 @@
-/** `pow`, `iota` and masks made of it: on the cpu backend against the float64 reference, proved, and refuted where wrong. */
+/** `pow`, `iota`, numbers, and masks made of them: on the cpu backend against the float64 reference, proved, and refuted where wrong. */
 import { describe, expect, it, test } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { compile, type DimValues } from "../../src/compiler/index.js";
@@ -36,6 +36,14 @@ const PROGRAMS: Readonly<Record<string, readonly [text: string, dims: DimValues]
   y = pow(abs(all_reduce(x)), 0.5) + pow(base, -2 * f32(iota(n)) / f32(n8() + iota(n))) * pow(base, 2)
 }`.replace("n8() + iota(n)", "iota(n) + 64"),
     { n: 100, base: 3 },
+  ],
+  "the number of ranks beside whole tensors, and numbers of the launch that a mask chooses": [
+    `collective f(g: f32[n] partial(sum), ids: i32[n] replicated, lr: f32) -> (y: f32[n] replicated, z: i32[n] replicated)
+  ensures y == where(ids > world, lr, 0) - lr * g / world + max(world, 3) {
+  y = where(ids > world, lr, 0) - lr * all_reduce(g / world) + max(world, 3)
+  z = where(ids > world, world, ids * (2 * world - 1))
+}`,
+    { n: 100, lr: 0.375 },
   ],
 };
 

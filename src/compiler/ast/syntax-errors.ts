@@ -85,15 +85,14 @@ function syntaxError(e: IRecognitionException, tokens: readonly IToken[], file: 
   const place = tokens.indexOf(e.token);
   const index = place === -1 ? tokens.length : place;
   const found = tokens[index];
-  const before = tokens[index - 1];
-  const span = found === undefined ? endOf(before, file) : tokenSpan(found);
+  const span = found === undefined ? endOf(tokens[index - 1], file) : tokenSpan(found);
   const opener = openerBefore(tokens, index);
   const { expected, labels } = expectation(e, tokens, opener);
   return diagnostic(
     "syntax",
     span,
     { expected, found: found === undefined ? "the end of the file" : describe(found) },
-    { labels, help: helpFor(e, found, before) },
+    { labels, help: helpFor(e, tokens, index) },
   );
 }
 
@@ -228,8 +227,15 @@ function openerBefore(tokens: readonly IToken[], index: number): number {
   return -1;
 }
 
+/** Whether no condition stands between the arrow and a token. */
+function isAmongOutputs(at: IToken, tokens: readonly IToken[]): boolean {
+  const before = tokens.slice(0, tokens.indexOf(at));
+  return before.findLast(({ tokenType }) => tokenType === T.Arrow || tokenType === T.Where)?.tokenType === T.Arrow;
+}
+
 /** Habits from other languages. */
-function helpFor(e: IRecognitionException, found: IToken | undefined, before: IToken | undefined): string | null {
+function helpFor(e: IRecognitionException, tokens: readonly IToken[], index: number): string | null {
+  const [before, found] = [tokens[index - 1], tokens[index]];
   const rule = e.context.ruleStack.at(-1);
   if (found?.tokenType === T.Name && rule === "program" && nearest(found.image, ["collective"]) !== null)
     return "did you mean `collective`?";
@@ -242,7 +248,9 @@ function helpFor(e: IRecognitionException, found: IToken | undefined, before: IT
   if (before?.tokenType === T.Assign && found?.tokenType === T.Assign) return "compare with `==` in a condition";
   if (found?.tokenType === T.Assign && rule === "block") return "compare with `==`";
   if (found?.tokenType === T.Comma && rule === "block" && e.context.ruleStack.at(-2) === "collective")
-    return "several conditions are joined with `and`, or have a `where` each";
+    return isAmongOutputs(found, tokens)
+      ? "several outputs stand in parentheses: -> (y: …, z: …)"
+      : "several conditions are joined with `and`, or have a `where` each";
   if ((e.message === "Name" || rule === "forStatement") && found !== undefined && isKeyword(found))
     return "keywords cannot be names: choose another";
   if (rule === "primary" && found?.tokenType === T.Ranks)

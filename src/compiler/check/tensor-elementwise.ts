@@ -1,7 +1,7 @@
 /** Elementwise operations on whole tensors: shapes are broadcast, dtypes must agree, layouts must go together. */
 import type { Expression } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
-import { partsOf } from "../ast/visit.js";
+import { type Part, partsOf, someParts } from "../ast/visit.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import { type ComputeDType, DTYPES } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
@@ -58,14 +58,18 @@ export function checkPair(e: Extract<Expression, { kind: "call" }>, a: Operand, 
   const [left, right] = [e.arguments[0]!, e.arguments[1]!];
   if (a === null || b === null || !requireNumbers(a, left, c) || !requireNumbers(b, right, c)) return null;
   if (a === "literal" && b === "literal") {
-    // Of numbers of the launch, it is another number.
-    if (c.scalarIn(e) !== null) return "literal";
+    // Of numbers of the launch and of ranks, it is another number.
+    if (c.scalarIn(e) !== null || someParts(e, isRanks)) return "literal";
     return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a function of two numbers" }));
   }
   const joined = join(e, `'${e.callee.text}'`, e.callee.text, [left, a], [right, b], c);
   if (e.callee.text !== "pow" || joined === null || joined === "literal") return joined;
   if (DTYPES[joined.dtype].kind === "float") return joined;
   return c.report(diagnostic("needs-float", e.span, { name: "pow", found: `a ${joined.dtype} tensor` }));
+}
+
+function isRanks(p: Part): boolean {
+  return p.kind === "name" ? p.name === "world" : p.kind === "axis";
 }
 
 /** `where(condition, a, b)`. */
@@ -77,7 +81,7 @@ export function checkWhere(e: Extract<Expression, { kind: "call" }>, types: read
   const values = join(e, "'where'", "where", [left, a], [right, b], c);
   if (values === null) return null;
   if (values === "literal") {
-    const dtype = isWhole(left) && isWhole(right) ? "i32" : "f32";
+    const dtype = isWhole(left, c) && isWhole(right, c) ? "i32" : "f32";
     const type: TensorType = { ...condition, dtype };
     for (const x of [left, right]) settle(x, type, c);
     return type;
@@ -111,8 +115,12 @@ function join(
   return t;
 }
 
-function isWhole(e: Expression): boolean {
-  return e.kind === "number" ? Number.isInteger(e.value) : partsOf(e).every((p) => isWhole(p as Expression));
+/** Whether an expression of numbers is a whole one: written so, the number of ranks, or of the launch with such a dtype. */
+function isWhole(e: Expression, c: Checking): boolean {
+  if (e.kind === "number") return Number.isInteger(e.value);
+  const cast = e.kind === "call" ? castDType(e.callee.text, c) : null;
+  const own = cast !== null ? DTYPES[cast].compute : e.kind === "name" ? scalarDType(e.name, c) : null;
+  return own !== null ? own !== "f32" : partsOf(e).every((p) => isWhole(p as Expression, c));
 }
 
 /** The dtype of a number that a computation in `kind` cannot take; null if all fit. Whole numbers that are written fit any. */

@@ -6,7 +6,7 @@ import type { Span } from "../source.js";
 import { type Extent, sameExtent } from "../types/extent.js";
 import { partialOf } from "../types/layout.js";
 import { castDType } from "./calls.js";
-import type { ExpressionType } from "./checked.js";
+import type { CheckedCollective, ExpressionType } from "./checked.js";
 import { checkNumber, kindOfName, reportMissingSpaces } from "./elements.js";
 import { isLinear } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
@@ -16,7 +16,7 @@ import { checkProduct } from "./tensor-products.js";
 import { checkSlice, reportElement } from "./tensor-views.js";
 
 export type TensorType = Extract<ExpressionType, { kind: "tensor" }>;
-/** A literal, or an expression of them and of numbers of the launch, fits any tensor; null after a reported error. */
+/** A literal, the number of ranks, or an expression of them and of numbers of the launch, fits any tensor; null after a reported error. */
 export type Operand = TensorType | "literal" | null;
 
 export interface TensorContext {
@@ -38,7 +38,14 @@ export function settle(e: Expression, type: TensorType, c: Checking): void {
   // A cast of a number of the launch gives what the place asks for.
   if (e.kind === "call" && castDType(e.callee.text, c) !== null) return;
   for (const p of partsOf(e))
-    if (["number", "name", "unary", "binary", "call"].includes(p.kind)) settle(p as Expression, type, c);
+    if (["number", "name", "axis", "unary", "binary", "call"].includes(p.kind)) settle(p as Expression, type, c);
+}
+
+/** The number of ranks, or of those along an axis, which is known as a written number is; null for anything else. */
+export function ranksIn(e: Expression, { world, mesh }: Pick<CheckedCollective, "world" | "mesh">): number | null {
+  if (e.kind === "name") return e.name === "world" ? world : null;
+  if (e.kind !== "axis" || e.base.text !== "world") return null;
+  return mesh.find(({ name }) => name === e.axis.text)?.size ?? null;
 }
 
 function typeOf(e: Expression, context: TensorContext): Operand {
@@ -77,6 +84,8 @@ function typeOf(e: Expression, context: TensorContext): Operand {
     case "inlined":
       return inlinedType(e, context);
     case "axis":
+      if (e.base.text === "world") return c.axis(e.axis) === null ? null : "literal";
+      return refuse("an index");
     case "member":
       return refuse("an index");
     case "reduce":
@@ -99,6 +108,7 @@ function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Op
     const { shape, layout } = c.assigned.has(name) ? (t.after ?? t) : t;
     return { kind: "tensor", dtype: t.dtype, shape, layout };
   }
+  if (name === "world") return "literal";
   const kind = kindOfName(name, c);
   if (kind === null) return c.unknownName(name, span);
   const help = "what goes with ranks and indices is computed in a loop over elements: for i in tiles(…) { … }";

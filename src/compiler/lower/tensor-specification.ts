@@ -5,6 +5,7 @@ import { extentOf } from "../check/extents.js";
 import { CONVERSIONS } from "../check/functions.js";
 import { namedExtents } from "./facts.js";
 import { foldOf } from "../check/tensor-folds.js";
+import { ranksIn } from "../check/tensors.js";
 import { orderOf, swapLast } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Specification } from "../manifest.js";
@@ -59,6 +60,8 @@ class Translation {
   constructor(private readonly checked: CheckedCollective) {}
 
   of(e: Expression, names: Names): Specification {
+    const ranks = ranksIn(e, this.checked);
+    if (ranks !== null) return { kind: "constant", value: ranks };
     switch (e.kind) {
       case "number":
         return { kind: "constant", value: e.value };

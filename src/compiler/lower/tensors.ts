@@ -4,6 +4,7 @@ import type { CheckedCollective, ExpressionType } from "../check/checked.js";
 import { extentOf, type Lookup } from "../check/extents.js";
 import { CONVERSIONS } from "../check/functions.js";
 import { foldOf } from "../check/tensor-folds.js";
+import { ranksIn } from "../check/tensors.js";
 import { orderOf, swapLast, VIEWS } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Builder } from "../ir/builder.js";
@@ -84,7 +85,8 @@ export class TensorStatements {
   /** @param wanted type the place of use asks for: a literal takes it; what differs is cast, broadcast and converted. */
   private value(e: Expression, wanted: TensorType | null, scope: Scope): Value {
     const { build } = this;
-    if (e.kind === "number") return build.op("const", [], { value: e.value }, wanted)!;
+    const number = e.kind === "number" ? e.value : ranksIn(e, this.checked);
+    if (number !== null) return build.op("const", [], { value: number }, wanted)!;
     const type = this.typeOf(e);
     const value = this.node(e, type, scope);
     if (wanted === null || sameType(value.type, wanted)) return value;
