@@ -17,6 +17,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: "collective f(x: T[n] replicated) -> y: T[n] replicated⟦,⟧ z: T[n] replicated { y = x }\n",
     expected: [{ code: "syntax", help: "several outputs stand in parentheses" }],
   },
+  "a length beside whole tensors": {
+    text: "collective f(x: T[m, n] replicated) -> y: T[m, 1] replicated {\n  y = sum(x, dim: 1) / T(⟦n⟧)\n}\n",
+    expected: [{ code: "not-a-whole-tensor", message: "'n', a dimension", help: "mean(t, dim: 1)" }],
+  },
   "a rank that does not exist in a layout": {
     text: signed("(x: T[4] ⟦on(4)⟧) -> y: T[4] local"),
     expected: [{ code: "bad-layout-argument", message: "there are 4 ranks", help: /the last is 3/ }],

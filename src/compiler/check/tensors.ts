@@ -111,7 +111,10 @@ function nameType(name: string, span: Span, { c, isLogical }: TensorContext): Op
   if (name === "world") return "literal";
   const kind = kindOfName(name, c);
   if (kind === null) return c.unknownName(name, span);
-  const help = "what goes with ranks and indices is computed in a loop over elements: for i in tiles(…) { … }";
+  const help =
+    c.find(name)?.kind === "dimension"
+      ? "the mean along a dimension is mean(t, dim: 1); what else goes with a length is computed in a loop over elements: for i in tiles(…) { … }"
+      : "what goes with ranks and indices is computed in a loop over elements: for i in tiles(…) { … }";
   return c.report(diagnostic("not-a-whole-tensor", span, { what: `'${name}', ${kind},` }, { help }));
 }
 
