@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/driver.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import { printKernel } from "../../src/compiler/ir/print.js";
+import type { PassOptions } from "../../src/compiler/passes/options.js";
 import { storedWhereLoaded } from "../../src/compiler/passes/support/stored-where-loaded.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
@@ -84,5 +85,67 @@ collective f(a: T[m, n] partial(sum)) -> y: T[m, n] replicated {
     expect(problems(/load (%\d+, %\d+) \{buffer="folded"\}/, 'load %0, $1 {buffer="folded", remote=true}')).toEqual([
       "load: 'folded', of which each rank stores a part along dimension 0, is loaded from a peer, which has another part",
     ]);
+  });
+});
+
+/** Of a tensor of as many rows as there are ranks, each has one. */
+const ROWS = {
+  "a function of each": `
+collective f(x: T[world, m, n] sharded(0)) -> y: T[m, n] replicated {
+  y = all_reduce(reshape(sum(relu(x), dim: 0), m, n))
+}`,
+  "a product of each, to whoever has the part": `
+collective f(a: T[world, world * m, k] sharded(0), b: T[world, k, n] sharded(0)) -> y: T[world * m, n] sharded(0) {
+  y = reduce_scatter(reshape(sum(relu(a @ b), dim: 0), world * m, n), dim: 0)
+}`,
+  "all folds": `
+collective f(x: T[world, m, n] sharded(0)) -> (most: T[1, m, n] replicated, middle: T[1, m, n] replicated, all: T[1, m, n] on(0)) {
+  most = all_reduce(max(abs(x), dim: 0)) - all_reduce(min(relu(x), dim: 0))
+  middle = all_reduce(mean(relu(x), dim: 0)) * 2
+  all = reduce(prod(tanh(x), dim: 0), to: 0)
+}`,
+  "rows of a row of the mesh": `
+collective f(x: T[world.b, m, n] sharded(0, b)) -> y: T[1, m, n] replicated(b)
+  mesh(a, b) { y = all_reduce(sum(relu(x), dim: 0), over: b) }`,
+  "several rows of each": `
+collective f(x: T[2 * world, m, n] sharded(0)) -> y: T[1, m, n] replicated { y = all_reduce(sum(relu(x), dim: 0)) }`,
+};
+
+describe("a fold over ranks", () => {
+  const WAYS: readonly Partial<PassOptions>[] = (["one_shot", "two_shot"] as const).flatMap((algorithm) => [
+    { algorithm },
+    { algorithm, transfers: "staged", protocol: "packet" },
+  ]);
+
+  for (const [name, text] of Object.entries(ROWS))
+    it(`of rows that they have: ${name}`, () => {
+      for (const ranks of [1, 2, 3, 4])
+        for (const mapping of WAYS) {
+          const { kernel, manifest, source, diagnostics } = compile(text, { ranks, dtype: "f32", mapping });
+          expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+          const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+          for (const [m, n] of [
+            [5, 7],
+            [1, 1],
+            [30, 12],
+            [0, 3],
+          ] as const) {
+            const dims = Object.fromEntries(manifest!.dims.map((d) => [d, { m, n, k: 6 }[d]!]));
+            const tensors = makeInputs(manifest!, dims, 1);
+            group.run(tensors, dims);
+            const result = checkOutputs(manifest!, dims, tensors, tensors);
+            expect(result, `${ranks} ranks, ${JSON.stringify({ mapping, dims })}`).toMatchObject({ correct: true });
+          }
+        }
+    });
+
+  it("moves what its summands would move, and keeps nothing", () => {
+    const summands = `
+collective f(x: T[m, n] partial(sum)) -> y: T[m, n] replicated { y = all_reduce(x * 2) }`;
+    for (const ranks of [2, 4])
+      for (const mapping of WAYS) {
+        const [rows, parts] = [ROWS["a function of each"], summands].map((text) => compile(text, { ranks, mapping }).kernel!.buffers.map(({ role, name, dtype, symmetric }) => ({ role, name, dtype, symmetric }))); // prettier-ignore
+        expect(rows).toEqual(parts);
+      }
   });
 });

@@ -15,6 +15,7 @@ import { type Layout, printLayout } from "../types/layout.js";
 import { groupOf } from "./support/element-builder.js";
 import { changeBetween } from "./support/tensor-conversions.js";
 import { ELEMENTWISE } from "./support/tensor-uses.js";
+import { keepsPlaces } from "./support/unmoved.js";
 import type { PassOptions } from "./options.js";
 
 export function chooseAlgorithms(kernel: Kernel, options: Pick<PassOptions, "algorithm">): Kernel {
@@ -46,8 +47,11 @@ function waysOf(op: Op, kernel: Kernel): "open" | { readonly why: string } | nul
 /** Whether a value is a product's, or computed of its elements one by one. */
 function isOfProduct(v: Value, kernel: Kernel): boolean {
   const found = new Set<Value>();
-  for (const { name, operands, results } of kernel.body.ops)
-    if (name === "matmul" || (ELEMENTWISE.has(name) && operands.some((o) => found.has(o)))) found.add(results[0]!);
+  for (const op of kernel.body.ops) {
+    const { name, operands, results } = op;
+    const isCarried = (): boolean => ELEMENTWISE.has(name) || keepsPlaces(op, kernel);
+    if (name === "matmul" || (operands.some((o) => found.has(o)) && isCarried())) found.add(results[0]!);
+  }
   return found.has(v);
 }
 

@@ -16,7 +16,7 @@ import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { scalar, scalarOf } from "../ir/types.js";
 import { copyOp, Substitution } from "../ir/visit.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { extent, type Extent, sameExtent } from "../types/extent.js";
+import { extent, type Extent } from "../types/extent.js";
 import { localShapeOf } from "../types/mesh.js";
 import type { Algorithm } from "./options.js";
 import { ElementBuilder, groupOf } from "./support/element-builder.js";
@@ -25,6 +25,7 @@ import { TensorMemory } from "./support/tensor-memory.js";
 import { TensorReads } from "./support/tensor-reads.js";
 import { partsOfProduct, scaledBy, scaledOf } from "./support/tensor-scales.js";
 import { TensorUses } from "./support/tensor-uses.js";
+import { dimsIn, isFoldOverRanks } from "./support/unmoved.js";
 import {
   commonRun,
   computeKind,
@@ -322,6 +323,7 @@ class TensorLowering {
     const { at, build, memory } = this;
     const dim = op.attributes["dim"] as number;
     const fn = text(op, "fn");
+    if (isFoldOverRanks(op, this.kernel)) return this.view(operand, type, shape, (i) => i);
     const isAcross = (p: Partition | null): boolean => p !== null && (p.kind === "chunks" || p.dim === dim);
     const source = isAcross(operand.owned) || isAcross(operand.spread) ? memory.everywhere(operand) : operand;
     const length = source.shape[dim]!;
@@ -419,11 +421,13 @@ class TensorLowering {
 
   private reshape(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
     const source = this.memory.everywhere(operand);
-    const isSame = shape.length === source.shape.length && shape.every((n, d) => sameExtent(n, source.shape[d]!));
+    const place = dimsIn(source.shape, shape);
     const moved = this.view(source, type, shape, (i) =>
-      isSame ? i : this.at.unfold(this.at.linear(i, shape), source.shape),
+      place === null
+        ? this.at.unfold(this.at.linear(i, shape), source.shape)
+        : place.map((d) => (d === null ? this.at.constant(0) : i[d]!)),
     );
-    return { ...moved, isStrided: isSame && source.isStrided };
+    return { ...moved, isStrided: place !== null && source.isStrided };
   }
 
   private slice(op: Op, operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
