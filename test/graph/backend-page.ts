@@ -1,7 +1,15 @@
 /** Makes docs/BACKEND.md: text, and the partition of a real layer as `lower` gives it. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type FxGraph, lower, type Lowered, partitionReport } from "../../src/compiler/graph/index.js";
+import {
+  FX_FORMAT,
+  type FxArgument,
+  type FxGraph,
+  type FxNode,
+  lower,
+  type Lowered,
+  partitionReport,
+} from "../../src/compiler/graph/index.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { LLAMA_8B, llamaLayer } from "../../examples/typescript/llama-layer.js";
 
@@ -61,6 +69,19 @@ Loops over elements are no graph: those are compiled from text.
 dtypes on one rank, process groups by name. It works out how each value lies over the ranks from what the conversions ask for: what is
 reduced is a summand, what is gathered a slice, an input is declared as whatever is asked of it. What a rank has of its own where all
 must have the same, such as the weight of a norm behind a reduce_scatter, has to be said: \`"replicated": true\`.
+
+What ranks compute by themselves before a reduction need not be linear. A scale that all have, or a sum of summands, is done with
+summands as they are. For all else, such as a function of a rank's own values, gates or masks of its own, scales of 8-bit floats, each rank's own tensors are the
+rows of one, \`[ranks, …]\`, sharded along the dimension in front: what is computed goes row by row, and what the ranks
+reduce is the fold over the rows. That moves nothing more than the summands would. Elementwise operations are done by whoever reduces,
+in f32, and a product's tiles leave as they are done. An expert's output times the gates of its tokens, 1024 of them on ${RANKS} ranks, bf16:
+
+\`\`\`text
+${edgesOf(expert())}
+\`\`\`
+
+Not fused: what comes out the same on every rank, which would be a summand of each, and concatenations of that with a rank's own. Where several whole tensors of
+a rank make one that is reduced, all of them would travel: the verdict counts that, and mostly leaves them apart.
 
 Two neighbours become one program where that is a graph, and where the model of the machine says that it is faster than both apart.
 Every edge beside a conversion has a verdict with its reason and both times. What "apart" is made of:
@@ -209,6 +230,28 @@ function layerTable(): string {
     ...of.map((r) => `| ${r.tokens} | ${r.direction === "forward" ? "forward" : "forward and backward"} | ${ways.map((way) => cell(way, r)).join(" | ")} |`), // prettier-ignore
   ].join("\n");
 }
+
+/** Rows of tokens through a rank's expert, by the gates that the rank has for them. */
+function expert(): Lowered {
+  const [rows, width, hidden] = [1024, 4096, 2048];
+  const dtype = "torch.bfloat16";
+  const given = (name: string, ...shape: number[]): FxNode => ({ name, op: "placeholder", shape, dtype });
+  const call = (name: string, target: string, args: readonly FxArgument[], ...shape: number[]): FxNode => ({ name, op: "call_function", target, args, shape, dtype }); // prettier-ignore
+  const of = (node: string): FxArgument => ({ node });
+  const nodes = [
+    given("h", rows, hidden),
+    given("w", hidden, width),
+    given("gates", rows, 1),
+    call("product", "aten.mm.default", [of("h"), of("w")], rows, width),
+    call("gated", "aten.mul.Tensor", [of("product"), of("gates")], rows, width),
+    call("scatter", "_c10d_functional.reduce_scatter_tensor.default", [of("gated"), "sum", RANKS, "tp"], rows / RANKS, width), // prettier-ignore
+    call("y", "_c10d_functional.wait_tensor.default", [of("scatter")], rows / RANKS, width),
+    { name: "output", op: "output", args: [[of("y")]] } as const,
+  ];
+  return lower({ format: FX_FORMAT, name: "expert", groups: { tp: RANKS }, nodes }, { ranks: RANKS, library: libraryFromDisk, resolve: importsFromDisk }); // prettier-ignore
+}
+
+const edgesOf = ({ edges }: Lowered): string => edges.map((e) => `${e.from} -> ${e.to}: ${e.isFused ? "fused: " : "not fused because "}${e.why}`).join("\n"); // prettier-ignore
 
 interface Size {
   readonly tokens: number;

@@ -180,8 +180,8 @@ const FORMS: readonly Form[] = [
       const y = d.call("aten._scaled_mm.default", [x, w, ...scales, null, null, "torch.bfloat16"], [4 * ranks, 6]);
       return d.graph(d.scatter(y));
     },
-    // A scale of each rank is no factor of a sum over ranks.
-    becomes: [["reduce_scatter"]],
+    // A scale of each rank is no factor of a sum over ranks, but one of the rank's row.
+    becomes: [["cast", "cast", "matmul", "cast", "mul", "mul", "cast", "sum", "reshape", "reduce_scatter"]],
   },
   {
     name: "all_reduce with what follows: bias, residual, norm",

@@ -65,6 +65,9 @@ function write(c: Choices, isDynamic: boolean): FxCase {
       () => d.pointwise("mul", x, c.pick([0.5, 2])),
       () => d.pointwise(c.pick(["add", "sub", "mul"]), x, other(shape)),
       () => d.reduce(x, c.pick(["sum", "sum", "avg", "max"])),
+      // Each rank's own, and not linear.
+      () => d.reduce(d.pointwise(c.pick(["relu", "sigmoid"]), x), c.pick(["sum", "avg", "max"])),
+      () => d.pointwise("mul", x, other(shape.with(-1, 1))),
       () => {
         mayBeEmpty = false;
         return d.call(`aten.${c.pick(["sum.dim_IntList", "amax.default", "mean.dim"])}`, [x, [dim], true], shape.with(dim, 1)); // prettier-ignore

@@ -81,14 +81,15 @@ describe("verdicts", () => {
 
   test.for<[string, (d: Dump) => string, RegExp]>([
     [
-      "a function of summands",
-      (d) => d.scatter(d.pointwise("relu", d.input("x", [8, 4]))),
-      /relu.* acts on summands before they are reduced, and is not linear/,
+      "a function of what all ranks have, as a summand",
+      (d) => d.scatter(d.pointwise("relu", d.input("x", [8, 4], { replicated: true }))),
+      /'relu_1' is the same on every rank, which is no rank's own summand/,
     ],
     [
-      "a number beside summands",
-      (d) => d.reduce(d.pointwise("add", d.input("x", [8, 4]), 1)),
-      /adds a number to summands, once for each rank/,
+      "what all ranks have beside each rank's own, as a summand",
+      (d) =>
+        d.scatter(d.cat([d.pointwise("relu", d.input("x", [4, 4])), d.input("w", [4, 4], { replicated: true })], 0)),
+      /'cat_1' joins what all ranks have to each rank's own tensor/,
     ],
     [
       "weights that may differ",

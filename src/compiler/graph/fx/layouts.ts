@@ -2,27 +2,18 @@
  * What ranks do one by one, as one graph over all of them. FX says what each rank computes on what it holds; a graph says what
  * happens to whole tensors and how they lie over the ranks. So each value gets a layout in which the region's conversions mean what
  * they do: what is reduced must be `partial`, what is gathered `sharded`, and an input is declared as whatever is asked of
- * it, for what a rank holds can be read as a slice, a summand, or a tensor of its own.
+ * it, for what a rank holds can be read as a slice, a summand, or a tensor of its own. `stacking.ts` has what is computed of
+ * summands and is not linear.
  */
 import { isDType } from "../../types/dtype.js";
-import { type Graph, GRAPH_FORMAT, GRAPH_OPS, type GraphNode, type GraphOperand, type GraphTensor } from "../graph.js"; // prettier-ignore
+import { type Graph, GRAPH_FORMAT, GRAPH_OPS, type GraphNode, type GraphOperand } from "../graph.js";
 import { showExtent } from "../../check/extents.js";
 import { type Extent, extent, extentNames, productOf, sameExtent } from "../../types/extent.js";
 import { type Core, type CoreNode, VIEW_OPS } from "./core.js";
 import { CONVERTS } from "./fx.js";
+import { described, dimOf, isPartial, isSharded, type Mode, type Realized, sharded, Unfusable, type Wanted, wantedAs } from "./modes.js"; // prettier-ignore
 import { tidy } from "./sizes.js";
-
-/** Why a region is no graph, in words that follow "not fused because". */
-export class Unfusable extends Error {}
-
-/** `replicated`, `local`, `sharded` along a dimension, `partial` by a reduction, `on` a rank; `any`: whatever it comes out as. */
-type Mode = "replicated" | "local" | `sharded(${number})` | `partial(${string})` | `on(${number})`;
-type Wanted = Mode | "any";
-
-interface Realized {
-  readonly id: GraphOperand;
-  readonly mode: Mode;
-}
+import { Stacking } from "./stacking.js";
 
 /** A region as a graph, and which core values its inputs and outputs are. */
 export interface Realization {
@@ -50,31 +41,20 @@ export function realize(
   return new Realizer(core, ranks, isInside, replicated).graph(name, results);
 }
 
-const dimOf = (mode: Mode): number => Number(/\d+/.exec(mode)![0]);
-const isSharded = (mode: Mode): boolean => mode.startsWith("sharded");
-const isPartial = (mode: Mode): boolean => mode.startsWith("partial");
-const sharded = (dim: number): Mode => `sharded(${dim})`;
-
-class Realizer {
-  private readonly nodes = new Map<string, GraphNode>();
-  private readonly inputs = new Map<string, GraphTensor & { readonly value: string }>();
-  private readonly known = new Map<string, Realized>();
-
-  constructor(
-    private readonly core: Core,
-    private readonly ranks: number,
-    private readonly isInside: (node: CoreNode) => boolean,
-    private readonly replicated: ReadonlySet<string>,
-  ) {}
-
+class Realizer extends Stacking {
   graph(name: string, results: readonly string[]): Realization {
-    const made = results.map((value) => {
+    results.forEach((value) => {
       const { dtype, fx } = this.at(value);
       if (dtype === "") throw new Unfusable(this.core.unknown.get(fx) ?? `'${fx}' is no tensor`);
       if (!isDType(dtype)) throw new Unfusable(`collc stores no tensors of ${dtype}, as '${fx}' is`);
-      const { id, mode } = this.value(value, "any");
+      const { mode } = this.value(value, "any");
       if (isPartial(mode)) throw new Unfusable(`'${this.at(value).fx}' is used outside, where each rank must have its own summand of it`); // prettier-ignore
-      return { of: value, value: id };
+    });
+    const made = results.map((of) => {
+      const { id, mode } = this.value(of, "any");
+      // What was made for a reduction, too, is not made once more.
+      const again = mode === "local" ? this.known.get(`${of} stacked`) : undefined;
+      return { of, value: (again ?? { id }).id };
     });
     const ids = new Set<GraphOperand>([...this.nodes.keys(), ...this.inputs.keys()]);
     // An output with an input's id would be that input, changed in place.
@@ -101,7 +81,7 @@ class Realizer {
       graph: {
         format: GRAPH_FORMAT,
         name,
-        inputs: inputs.map(({ value: _, ...t }) => t),
+        inputs: inputs.map(({ value: _, mode: __, ...t }) => t),
         nodes: nodes.toReversed(),
         outputs,
       },
@@ -110,40 +90,18 @@ class Realizer {
     };
   }
 
-  private at(id: string): CoreNode {
-    return this.core.nodes.get(id)!;
-  }
-
-  /** The whole tensor's shape. */
-  private whole(shape: readonly Extent[], mode: Mode): Extent[] {
-    const own = shape.length === 0 ? [1] : [...shape];
-    return isSharded(mode) ? own.with(dimOf(mode), tidy(extent("mul", this.ranks, own[dimOf(mode)]!))) : own;
-  }
-
-  private emit(
-    node: CoreNode,
-    mode: Mode,
-    op: string,
-    inputs: readonly GraphOperand[],
-    extra: Partial<GraphNode> = {},
-  ): Realized {
-    let id = node.id;
-    for (let i = 2; this.nodes.has(id) || this.inputs.has(id); i++) id = `${node.id}__as${i}`;
-    this.nodes.set(id, { id, op, inputs, ...extra });
-    return { id, mode };
-  }
-
-  /** A value in a layout. What is `replicated` serves as `local`, too. */
-  private value(id: string, want: Wanted): Realized {
+  /** A value in a layout. What is `replicated` serves as `local` and `stacked`, too. */
+  protected value(id: string, want: Wanted): Realized {
     const key = `${id} ${want}`;
     const free = this.known.get(`${id} any`);
     const known = this.known.get(key) ?? (free?.mode === want ? free : undefined);
     if (known !== undefined) return known;
     const node = this.at(id);
     // A conversion comes out in one layout.
-    const isFixed = CONVERTS.has(node.op) && this.isInside(node) && want !== "any";
+    const isFixed = CONVERTS.has(node.op) && this.isInside(node) && want !== "any" && want !== "stacked";
     const made = isFixed ? this.value(id, "any") : this.make(node, want);
-    const fits = want === "any" || made.mode === want || (want === "local" && made.mode === "replicated");
+    const fits =
+      want === "any" || made.mode === want || ((want === "local" || want === "stacked") && made.mode === "replicated");
     if (!fits) throw new Unfusable(`'${node.fx}' comes out ${described(made.mode)}, and ${wantedAs(want)} is needed`);
     this.known.set(key, made);
     this.known.set(`${id} ${made.mode}`, made);
@@ -160,7 +118,8 @@ class Realizer {
     }
   }
 
-  private make(node: CoreNode, want: Wanted): Realized {
+  protected make(node: CoreNode, want: Wanted): Realized {
+    if (want === "stacked") return this.stacked(node);
     if (VIEW_OPS.has(node.op)) {
       try {
         return this.view(node, want);
@@ -181,47 +140,6 @@ class Realizer {
     return this.pointwise(node, want);
   }
 
-  private isMadeInside(node: CoreNode): boolean {
-    if (!VIEW_OPS.has(node.op)) return this.isInside(node);
-    return node.inputs.some((x) => typeof x === "string" && this.isMadeInside(this.at(x)));
-  }
-
-  private leaf(node: CoreNode, want: Wanted): Realized {
-    const same = this.replicated.has(node.id);
-    const mode: Mode = want === "any" ? (same ? "replicated" : "local") : want;
-    if (mode === "replicated" && !same) throw new Unfusable(`'${node.fx}' may differ from rank to rank, and one that all have is needed: if all have the same, say so with "replicated": true`); // prettier-ignore
-    if (node.dtype === "")
-      throw new Unfusable(this.core.unknown.get(node.fx) ?? `nothing says the dtype of '${node.fx}'`);
-    if (!isDType(node.dtype)) throw new Unfusable(`collc has no tensors of ${node.dtype}, as '${node.fx}' is`);
-    if (node.shape.includes(0)) throw new Unfusable(`'${node.fx}' has no elements`);
-    const reason = this.core.unknown.get(node.fx);
-    if (node.op === "placeholder" && reason !== undefined) throw new Unfusable(`of '${node.fx}': ${reason}`);
-    let id = node.id;
-    const shape = this.whole(node.shape, mode);
-    for (let i = 2; ; i++) {
-      const before = this.inputs.get(id);
-      if (before === undefined && !this.nodes.has(id)) break;
-      if (before?.value === node.id && before.layout === mode) return { id, mode };
-      id = `${node.id}__in${i}`;
-    }
-    this.inputs.set(id, { id, dtype: node.dtype, shape, layout: mode, value: node.id });
-    return { id, mode };
-  }
-
-  private number(node: CoreNode, want: Wanted): Realized {
-    if (want !== "any" && isPartial(want)) throw new Unfusable(`'${node.fx}' is a number, which is no rank's own summand`); // prettier-ignore
-    return { id: node.inputs[0]!, mode: want === "any" ? "replicated" : want };
-  }
-
-  /** Every rank counts from 0, so along a dimension that is cut there is no one count of the whole. */
-  private indices(node: CoreNode, want: Wanted): Realized {
-    const mode = want === "any" ? "replicated" : want;
-    if (isPartial(mode)) throw new Unfusable(`'${node.fx}' is the same on every rank, which is no rank's own summand`);
-    if (isSharded(mode) && dimOf(mode) === node.along) throw new Unfusable(`'${node.fx}' counts from 0 on every rank, along the dimension that is cut among the ranks`); // prettier-ignore
-    const shape = this.whole(node.shape, mode);
-    return this.emit(node, mode, "iota", [], { shape, dim: node.along! });
-  }
-
   // -- conversions ---------------------------------------------------------------------------------
 
   private conversion(node: CoreNode): Realized {
@@ -232,9 +150,9 @@ class Realizer {
       case "all_gather":
         return this.emit(node, "replicated", node.op, [of(sharded(node.dim!))]);
       case "all_reduce":
-        return this.emit(node, "replicated", node.op, [of(`partial(${node.reduce!})`)]);
+        return this.emit(node, "replicated", node.op, [this.summands(x, node.reduce!)]);
       case "reduce_scatter":
-        return this.emit(node, sharded(node.dim!), node.op, [of(`partial(${node.reduce!})`)], { dim: node.dim! });
+        return this.emit(node, sharded(node.dim!), node.op, [this.summands(x, node.reduce!)], { dim: node.dim! });
       case "broadcast":
         return this.emit(node, "replicated", node.op, [of(`on(${node.from!})`)]);
       default: {
@@ -427,16 +345,4 @@ class Realizer {
 /** Whether the language has it. */
 function isSayable(e: Extent): boolean {
   return typeof e !== "object" || (e.op !== "min" && e.op !== "max" && isSayable(e.a) && isSayable(e.b));
-}
-
-function described(mode: Mode): string {
-  if (isSharded(mode)) return `cut along dimension ${dimOf(mode)}`;
-  if (isPartial(mode)) return "as each rank's summand";
-  return mode === "replicated" ? "the same on every rank" : mode === "local" ? "as each rank's own tensor" : `on rank ${dimOf(mode)}`; // prettier-ignore
-}
-
-function wantedAs(mode: Mode): string {
-  if (isSharded(mode)) return `a tensor that is cut along dimension ${dimOf(mode)}`;
-  if (isPartial(mode)) return "a summand of each rank";
-  return mode === "replicated" ? "one that all ranks have" : mode === "local" ? "each rank's own" : `one on rank ${dimOf(mode)}`; // prettier-ignore
 }
