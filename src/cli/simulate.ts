@@ -9,6 +9,7 @@ import {
   clusterNamed,
   compile,
   type CompileResult,
+  leastTime,
   MAX_WORLD,
   playFastest,
   Player,
@@ -263,7 +264,7 @@ interface Asked {
   readonly report: SimulateReport | null;
 }
 
-/** What cannot save this part of the best known time is left out: that would take as long to simulate, to tell nothing more. */
+/** More chunks that cannot save this part of the time are not tried: they would take as long to simulate, to tell nothing more. */
 const WORTH = 0.01;
 
 /** Milliseconds between two words of progress of one step. */
@@ -290,7 +291,7 @@ async function simulatedAt(io: Io, ways: readonly Way[], asked: Asked): Promise<
       continue;
     }
     const { player, schedule } = found;
-    const least = sizes.map((bytes) => player.atLeast(bytes, options.chunks));
+    const least = sizes.map((bytes) => leastTime(player, bytes, n, options.chunks));
     const { period, derivedAt, counted } = schedule;
     const sum = least.reduce((a, seconds) => a + Math.log(seconds), 0);
     ready.push({ way, schedule: { period, derivedAt, counted }, player, least, sum });
@@ -319,8 +320,7 @@ async function simulatedAt(io: Io, ways: readonly Way[], asked: Asked): Promise<
     const [results, leftOut]: [Simulation[], Simulated["leftOut"][number][]] = [[], []];
     for (const [i, bytes] of sizes.entries()) {
       const isKnown = known.get(player)!.has(i);
-      if (isKnown || options.all === true || least[i]! <= best[i]! * (1 - WORTH))
-        results.push(await played(way.name, player, i));
+      if (isKnown || options.all === true || least[i]! <= best[i]!) results.push(await played(way.name, player, i));
       else leftOut.push({ bytes, atLeast: least[i]! });
     }
     const { name, selected } = way;

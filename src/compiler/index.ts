@@ -58,6 +58,7 @@ export * from "./manifest.js";
 export * from "./manifest-steps.js";
 export { type Cluster, CLUSTER_NAMES, clusterFromJson, clusterNamed, clusterSchema } from "./machine/cluster.js";
 export {
+  leastTime,
   type LinkUse,
   playFastest,
   Player,

@@ -90,16 +90,26 @@ const SMALLEST_CHUNK = 2 ** 16;
 /** Events that are worth looking for a better number of chunks. */
 const MOST_EVENTS = 2 ** 22;
 
+/** Numbers of chunks that a size may be played in: those given, or one, and twice as many each time. */
+function chunkings(player: Player, bytes: number, world: number, chunks: number | undefined): readonly number[] {
+  if (chunks !== undefined) return [chunks];
+  const smallest = Math.max(SMALLEST_CHUNK, world * 16);
+  return CHUNKS.filter((count) => count === 1 || (bytes / count >= smallest && player.events * count <= MOST_EVENTS));
+}
+
+/** Seconds below which {@link playFastest} does not come. */
+export function leastTime(player: Player, bytes: number, world: number, chunks?: number): number {
+  return Math.min(...chunkings(player, bytes, world, chunks).map((count) => player.atLeast(bytes, count)));
+}
+
 /**
  * Plays a size in one chunk, then in twice as many as before for as long as that is faster, or in as many as are given.
  * @param worth the part of the time that more chunks must be able to save, or they are not tried
  */
 export function playFastest(player: Player, bytes: number, world: number, chunks?: number, worth = 0): Simulation {
-  if (chunks !== undefined) return player.play(bytes, chunks);
-  let best = player.play(bytes, 1);
-  for (const count of CHUNKS.slice(1)) {
-    if (bytes / count < Math.max(SMALLEST_CHUNK, world * 16)) break;
-    if (player.events * count > MOST_EVENTS) break;
+  const [first, ...more] = chunkings(player, bytes, world, chunks);
+  let best = player.play(bytes, first);
+  for (const count of more) {
     // Messages take their least time each: what cannot be faster is not played.
     if (player.atLeast(bytes, count) >= best.seconds * (1 - worth)) break;
     const next = player.play(bytes, count);

@@ -9,11 +9,14 @@
  */
 import { UsageError } from "../../errors.js";
 import type { Cluster } from "../machine/cluster.js";
-import { Bound, firstOf, wordTime } from "./bound.js";
+import { Bound } from "./bound.js";
 import { Events } from "./events.js";
 import { Fabric, type LinkUse } from "./fabric.js";
-import { type Flow, followedOf, type Step } from "./followed.js";
+import type { Flows } from "./flows.js";
+import { type Followed, followedOf } from "./followed.js";
+import { moved } from "./likeness.js";
 import type { Schedule } from "./schedule.js";
+import { bytesOf, type StepTimes, stepTimes } from "./step-times.js";
 
 export interface Simulation {
   /** Bytes of the largest tensor of a rank. */
@@ -31,16 +34,16 @@ export interface Simulation {
 /** Messages that a rank gives its NIC at once. They leave one after the other, so that only the first is an event that waits. */
 interface Sends {
   readonly rank: number;
-  readonly flow: Flow;
-  /** The phase and chunk that they are of. */
-  readonly node: number;
-  /** Of puts, which the ranks there wait for; null for what is loaded. */
-  readonly isAwaited: Uint8Array | null;
-  readonly at: number;
-  /** Number of the first among all messages. */
-  readonly id: number;
-  /** The one that leaves next. */
+  /** What is put, or what is loaded, and which of it has not left: from `next` to `end`. */
+  readonly flows: Flows;
   next: number;
+  readonly end: number;
+  /** The phase and chunk that they are of. */
+  readonly phase: number;
+  readonly chunk: number;
+  readonly at: number;
+  /** Number of the first among all messages, less its place in the flows. */
+  readonly id: number;
 }
 
 /** Kinds of events at a rank's phase and chunk; numbers above are messages. */
@@ -48,8 +51,8 @@ const [BEGIN, END] = [0, 1];
 const KINDS = 2;
 
 /**
- * What is known while a size is played, by the number of a rank's phase and chunk: chunk by chunk, so that of what happens at one time
- * all ranks' first chunks come before anybody's second.
+ * What is known while a size is played, by the number of a rank's phase and chunk. Ranks that are at one phase lie side by side, for they
+ * are there at about one time.
  */
 class State {
   readonly events = new Events();
@@ -95,27 +98,24 @@ export class Player {
   readonly count: number;
   /** Events of one pass: phases that begin and end, and messages. */
   readonly events: number;
-  private readonly unit: number;
-  private readonly steps: readonly (readonly Step[])[];
-  private readonly firstPulls: readonly Flow[];
+  private readonly follow: Followed;
   private readonly bound: Bound;
-  /** By rank of the unit and phase, side by side, for what is asked of every event: whether all blocks meet, seconds to the first bytes. */
-  private readonly isGrid: Uint8Array;
-  private readonly first: Float64Array;
+  private readonly times: StepTimes;
+  private readonly pulled: Float64Array;
+  private readonly pushed: Float64Array;
 
   constructor(
     private readonly schedule: Schedule,
     private readonly cluster: Cluster,
   ) {
-    const all = followedOf(schedule, cluster);
-    const { followed, unit, steps, firstPulls } = all;
-    this.bound = new Bound(cluster, schedule.world, all);
-    [this.followed, this.unit, this.steps, this.firstPulls] = [followed, unit, steps, firstPulls];
-    this.count = steps[0]!.length;
-    this.isGrid = Uint8Array.from(steps.flat(), ({ phase }) => +phase.isGrid);
-    this.first = Float64Array.from(steps.flat(), (step) => firstOf(step, cluster.machine));
-    const messages = steps.flat().reduce((sum, { puts, farLoads }) => sum + puts.ranks.length + farLoads, 0);
-    this.events = 2 * followed * this.count + messages * (followed / unit);
+    const follow = followedOf(schedule, cluster);
+    const { followed, unit, count, puts, farLoads } = follow;
+    this.times = stepTimes(follow, cluster);
+    this.bound = new Bound(cluster, schedule.world, follow, this.times);
+    [this.follow, this.followed, this.count] = [follow, followed, count];
+    [this.pulled, this.pushed] = [bytesOf(follow.nearLoads), bytesOf(follow.nearStores)];
+    const messages = farLoads.reduce((sum, n) => sum + n, puts.ranks.length);
+    this.events = 2 * followed * count + messages * (followed / unit);
   }
 
   /** Seconds below which {@link play} does not end, known without playing. */
@@ -128,29 +128,37 @@ export class Player {
    * @throws UsageError for ranks that wait for each other in a circle
    */
   play(bytes: number, chunks = 1): Simulation {
-    const { schedule, cluster, followed, count, steps, unit } = this;
+    const { schedule, cluster, followed, count } = this;
+    const { unit, nearAwaits, wordAwaits, putAwaits, farLoads, isGrid, firstPulls } = this.follow;
     const launch = cluster.machine.launch.value;
     const fabric = new Fabric(cluster, schedule.world, followed);
     const state = new State(fabric, bytes / schedule.bytes / chunks, chunks, followed, count);
-    for (let rank = 0; rank < followed; rank++) {
-      for (let i = 0; i < count; i++) {
-        const { phase, nearAwaits, wordAwaits, putAwaits, farLoads } = steps[rank % unit]![i]!;
-        const waits = i === 0 ? 0 : (1 + nearAwaits + wordAwaits + putAwaits) * (phase.isGrid ? chunks : 1);
-        for (let c = 0; c < chunks; c++) {
-          const node = (c * followed + rank) * count + i;
-          state.left[node] = waits;
-          state.open[node] = 1 + farLoads;
-          if (waits === 0) state.events.push(launch, node * KINDS + BEGIN);
+    for (let c = 0; c < chunks; c++)
+      for (let i = 0; i < count; i++)
+        for (let rank = 0; rank < followed; rank++) {
+          const step = i * unit + (rank % unit);
+          const node = (c * count + i) * followed + rank;
+          const waits = 1 + nearAwaits[step]! + wordAwaits[step]! + putAwaits[step]!;
+          state.left[node] = i === 0 ? 0 : waits * (isGrid[step] === 1 ? chunks : 1);
+          state.open[node] = 1 + farLoads[step]!;
         }
-      }
-      for (let c = 0; c < chunks; c++) this.send(rank, this.firstPulls[rank % unit]!, (c * followed + rank) * count, "load", launch, state); // prettier-ignore
+    for (let rank = 0; rank < followed; rank++) {
+      for (let c = 0; c < chunks; c++) state.events.push(launch, this.number(rank, 0, c, BEGIN));
+      for (let c = 0; c < chunks; c++) this.send(rank, firstPulls, rank % unit, 0, c, launch, state);
     }
     const messages = followed * count * chunks * KINDS;
     while (state.events.size > 0) {
       const { time, node: event, nic } = state.events.pop();
-      if (event >= messages) this.leave(nic, time, state);
-      else if (event % KINDS === BEGIN) this.begin(Math.floor(event / KINDS), time, state);
-      else this.finish(Math.floor(event / KINDS), time, state);
+      if (event >= messages) {
+        this.leave(nic, time, state);
+        continue;
+      }
+      const node = (event / KINDS) | 0;
+      const all = (node / count) | 0;
+      const c = (all / followed) | 0;
+      const [i, rank] = [node - all * count, all - c * followed];
+      if (event % KINDS === BEGIN) this.begin(rank, i, c, time, state);
+      else this.finish(rank, i, c, time, state);
     }
     if (state.played < followed * count * chunks)
       throw new UsageError("ranks wait for each other in a circle", "the simulator cannot follow this program");
@@ -158,120 +166,131 @@ export class Player {
     return { bytes, chunks, seconds, phases: [...state.phases], links: fabric.uses(), followed };
   }
 
+  /** The number of an event: of what happens at one time all ranks' first chunks come before anybody's second. */
+  private number(rank: number, i: number, chunk: number, kind: number): number {
+    return ((chunk * this.followed + rank) * this.count + i) * KINDS + kind;
+  }
+
+  /** A peer of a rank of the unit, seen from the rank that is so many further and does the same. */
+  private peer(rank: number, by: number): number {
+    return by === 0 ? rank : moved(rank, by, this.follow.world, this.follow.likeness);
+  }
+
   /** A rank begins a phase: its bytes queue at the ports, and its puts at the NIC. */
-  private begin(node: number, time: number, state: State): void {
-    const { unit, count, steps, schedule, cluster } = this;
-    const { world } = schedule;
-    const m = cluster.machine;
+  private begin(rank: number, i: number, c: number, time: number, state: State): void {
+    const { unit, nearLoads, nearStores, puts, ownLoaded, ownStored, scalarOps } = this.follow;
+    const m = this.cluster.machine;
     const { scale, fabric, working } = state;
-    const rank = Math.floor(node / count) % this.followed;
-    const step = steps[rank % unit]![node % count]!;
-    const { phase, nearLoads, nearStores, puts } = step;
-    const shift = rank - (rank % unit);
+    const home = rank % unit;
+    const step = i * unit + home;
+    const by = rank - home;
     let covered = time;
-    const first = this.first[(rank % unit) * count + (node % count)]!;
-    let [pulled, pushed] = [0, 0];
-    for (let k = 0; k < nearLoads.ranks.length; k++) {
-      const n = nearLoads.bytes[k]! * scale;
-      pulled += n;
-      covered = Math.max(covered, fabric.port("NVLink out", (nearLoads.ranks[k]! + shift) % world, n, m.serve.value, time)); // prettier-ignore
-    }
+    const first = this.times.first[step]!;
+    const [pulled, pushed] = [this.pulled[step]! * scale, this.pushed[step]! * scale];
+    for (let k = nearLoads.at[step]!; k < nearLoads.at[step + 1]!; k++)
+      covered = Math.max(covered, fabric.port("NVLink out", this.peer(nearLoads.ranks[k]!, by), nearLoads.bytes[k]! * scale, m.serve.value, time)); // prettier-ignore
     if (pulled > 0) covered = Math.max(covered, fabric.port("NVLink in", rank, pulled, m.pull.value, time));
-    for (let k = 0; k < nearStores.ranks.length; k++) {
-      const n = nearStores.bytes[k]! * scale;
-      pushed += n;
-      covered = Math.max(covered, fabric.port("NVLink in", (nearStores.ranks[k]! + shift) % world, n, m.push.value, time)); // prettier-ignore
-    }
+    for (let k = nearStores.at[step]!; k < nearStores.at[step + 1]!; k++)
+      covered = Math.max(covered, fabric.port("NVLink in", this.peer(nearStores.ranks[k]!, by), nearStores.bytes[k]! * scale, m.push.value, time)); // prettier-ignore
     if (pushed > 0) covered = Math.max(covered, fabric.port("NVLink out", rank, pushed, m.push.value, time));
-    const own = ((phase.ownLoaded + phase.ownStored) * scale + pushed) / m.memory.value;
-    const work = Math.max(own, (phase.scalarOps * scale) / m.scalar.value);
+    const own = ((ownLoaded[step]! + ownStored[step]!) * scale + pushed) / m.memory.value;
+    const work = Math.max(own, (scalarOps[step]! * scale) / m.scalar.value);
     if (work > 0) {
       working[rank] = Math.max(time, working[rank]!) + work;
       covered = Math.max(covered, working[rank]!);
     }
     // Puts leave while the phase goes on, but not before its first bytes are there.
-    if (puts.ranks.length > 0) this.send(rank, puts, node, "put", time + first, state);
-    this.close(node, covered + first, state);
+    this.send(rank, puts, step, i, c, time + first, state);
+    this.close(rank, i, c, covered + first, state);
   }
 
   /** One of the things is done that a phase ends with. */
-  private close(node: number, time: number, state: State): void {
-    state.end[node] = Math.max(state.end[node]!, time);
-    if (--state.open[node]! === 0) state.events.push(state.end[node]!, node * KINDS + END);
+  private close(rank: number, i: number, c: number, time: number, state: State): void {
+    const node = (c * this.count + i) * this.followed + rank;
+    if (state.end[node]! < time) state.end[node] = time;
+    if (--state.open[node]! === 0) state.events.push(state.end[node]!, this.number(rank, i, c, END));
   }
 
   /** A rank ends a phase: it tells those who wait, and puts on the way what is loaded from it. */
-  private finish(node: number, time: number, state: State): void {
-    const { unit, count, steps, schedule, cluster, followed } = this;
-    const { world } = schedule;
-    const m = cluster.machine;
-    const [i, rank, c] = [node % count, Math.floor(node / count) % followed, Math.floor(node / count / followed)];
+  private finish(rank: number, i: number, c: number, time: number, state: State): void {
+    const { unit, pulls, near, words } = this.follow;
+    const { followed } = this;
     state.played++;
-    state.phases[i] = Math.max(state.phases[i]!, time);
-    if (i + 1 === count) return;
-    const { phase, nearStores, pulls, near, words } = steps[rank % unit]![i]!;
-    const shift = rank - (rank % unit);
-    const told = time + (nearStores.ranks.length > 0 ? m.drain.value : phase.ownStored > 0 ? m.ownDrain.value : 0);
+    if (state.phases[i]! < time) state.phases[i] = time;
+    if (i + 1 === this.count) return;
+    const home = rank % unit;
+    const step = i * unit + home;
+    const by = rank - home;
+    const told = time + this.times.drain[step]!;
     this.hear(rank, i + 1, c, time, state.ready, state);
-    for (const q of near) this.hear(((q + shift) % world) % followed, i + 1, c, told + m.flag.value, state.near, state);
-    for (const q of words) this.hear(((q + shift) % world) % followed, i + 1, c, told, state.word, state);
-    if (pulls.ranks.length > 0) this.send(rank, pulls, node + 1, "load", told, state);
+    const seen = told + this.cluster.machine.flag.value;
+    for (let k = near.at[step]!; k < near.at[step + 1]!; k++)
+      this.hear(this.peer(near.ranks[k]!, by) % followed, i + 1, c, seen, state.near, state);
+    for (let k = words.at[step]!; k < words.at[step + 1]!; k++)
+      this.hear(this.peer(words.ranks[k]!, by) % followed, i + 1, c, told, state.word, state);
+    this.send(rank, pulls, step, i + 1, c, told, state);
   }
 
   /** A rank hears one of the words that it waits for; after the last it begins. */
   private hear(rank: number, i: number, chunk: number, time: number, kind: Float64Array, state: State): void {
-    const { followed, count, unit } = this;
-    const isGrid = this.isGrid[(rank % unit) * count + i] === 1;
-    const end = isGrid ? state.chunks : chunk + 1;
-    for (let c = isGrid ? 0 : chunk; c < end; c++) {
-      const node = (c * followed + rank) * count + i;
+    const { followed, count } = this;
+    const { unit, isGrid } = this.follow;
+    const isAll = isGrid[i * unit + (rank % unit)] === 1;
+    const end = isAll ? state.chunks : chunk + 1;
+    for (let c = isAll ? 0 : chunk; c < end; c++) {
+      const node = (c * count + i) * followed + rank;
       if (kind[node]! < time) kind[node] = time;
-      if (--state.left[node]! === 0) this.start(rank, i, node, state);
+      if (--state.left[node]! === 0) this.start(rank, i, c, node, state);
     }
   }
 
   /** A rank has heard of all that it waits for. */
-  private start(rank: number, i: number, node: number, state: State): void {
-    const { phase, nearAwaits, wordAwaits } = this.steps[rank % this.unit]![i]!;
-    const { flagRank, grid } = this.cluster.machine;
+  private start(rank: number, i: number, c: number, node: number, state: State): void {
+    const { unit, nearAwaits, wordAwaits, isGrid } = this.follow;
+    const { near, words } = this.times;
+    const step = i * unit + (rank % unit);
     let at = state.ready[node]!;
-    if (nearAwaits > 0) at = Math.max(at, state.near[node]! + flagRank.value * (nearAwaits - 1));
-    if (wordAwaits > 0) at = Math.max(at, state.word[node]! + wordTime(wordAwaits, this.cluster));
-    state.events.push(at + (phase.isGrid ? grid.value : 0), node * KINDS + BEGIN);
+    if (nearAwaits[step]! > 0) at = Math.max(at, state.near[node]! + near[step]!);
+    if (wordAwaits[step]! > 0) at = Math.max(at, state.word[node]! + words[step]!);
+    const { grid } = this.cluster.machine;
+    state.events.push(at + (isGrid[step] === 1 ? grid.value : 0), this.number(rank, i, c, BEGIN));
   }
 
-  /** Messages join the queue of a rank's NIC. @param node of the sender's phase; of loads, of the reader's phase at the sender's rank */
-  private send(rank: number, flow: Flow, node: number, meaning: "put" | "load", at: number, state: State): void {
-    if (flow.ranks.length === 0) return;
-    const isAwaited = meaning === "put" ? this.steps[rank % this.unit]![node % this.count]!.isAwaited : null;
+  /**
+   * Messages join the queue of a rank's NIC.
+   * @param step whose part of the flows it is
+   * @param phase the sender's, of puts; of what is loaded, the reader's
+   */
+  private send(rank: number, flows: Flows, step: number, phase: number, chunk: number, at: number, state: State): void {
+    const [from, end] = [flows.at[step]!, flows.at[step + 1]!];
+    if (from === end) return;
     const nic = state.fabric.nicOf[rank]!;
     const queue = state.queues[nic]!;
-    queue.push({ rank, flow, node, isAwaited, at, id: state.messages, next: 0 });
-    state.messages += flow.ranks.length;
+    queue.push({ rank, flows, next: from, end, phase, chunk, at, id: state.messages - from });
+    state.messages += end - from;
     if (queue.length === 1) this.post(nic, queue[0]!, state);
   }
 
   /** The next message of a NIC's queue gets the time at which it begins to leave. */
-  private post(nic: number, { rank, flow, at, id, next }: Sends, state: State): void {
+  private post(nic: number, { rank, flows, at, id, next }: Sends, state: State): void {
     const messages = this.followed * this.count * state.chunks * KINDS;
-    state.events.push(state.fabric.post(rank, flow.bytes[next]! * state.scale, at), messages + id + next, nic);
+    state.events.push(state.fabric.post(rank, flows.bytes[next]! * state.scale, at), messages + id + next, nic);
   }
 
   /** A message leaves its NIC: from here on it is known when it is there. */
   private leave(nic: number, time: number, state: State): void {
-    const { followed, count, unit } = this;
+    const { unit, puts, isAwaited } = this.follow;
     const queue = state.queues[nic]!;
     const sends = queue[0]!;
-    const { rank, flow, node, isAwaited } = sends;
+    const { rank, flows, phase, chunk } = sends;
     const k = sends.next++;
-    if (sends.next === flow.ranks.length) queue.shift();
+    if (sends.next === sends.end) queue.shift();
     if (queue.length > 0) this.post(nic, queue[0]!, state);
-    const to = (flow.ranks[k]! + rank - (rank % unit)) % this.schedule.world;
-    const there = state.fabric.fly(rank, to, flow.bytes[k]! * state.scale, time);
-    const [i, c] = [node % count, Math.floor(node / count / followed)];
-    const target = to % followed;
-    if (isAwaited === null) return this.close((c * followed + target) * count + i, there, state);
-    state.phases[i] = Math.max(state.phases[i]!, there);
-    if (isAwaited[k] === 1) this.hear(target, i + 1, c, there, state.ready, state);
+    const to = this.peer(flows.ranks[k]!, rank - (rank % unit));
+    const there = state.fabric.fly(rank, to, flows.bytes[k]! * state.scale, time);
+    const target = to % this.followed;
+    if (flows !== puts) return this.close(target, phase, chunk, there, state);
+    if (state.phases[phase]! < there) state.phases[phase] = there;
+    if (isAwaited[k] === 1) this.hear(target, phase + 1, chunk, there, state.ready, state);
   }
 }

@@ -15,6 +15,7 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import { distributeConditions } from "../passes/support/rank-conditions.js";
 import { DTYPES } from "../types/dtype.js";
 import { elementsOf } from "../types/extent.js";
+import { isPossible, type Likeness, moved, movedBack } from "./likeness.js";
 import { END, evenDims, joined, keyOf, partsAt, type Place, placesOf, unevenRanks } from "./places.js";
 
 /** Bytes to or from other ranks, in the order of their numbers from this rank's on. */
@@ -41,8 +42,9 @@ export interface Schedule {
   readonly world: number;
   /** Bytes of the largest tensor that a rank has, for which the phases are counted: what nccl-tests call the size. */
   readonly bytes: number;
-  /** Rank r does what rank r mod period does, among ranks further on by as many; the world where ranks are not alike. */
+  /** Rank r does what rank r mod period does, among ranks that are moved as far; the world where ranks are not alike. */
   readonly period: number;
+  readonly likeness: Likeness;
   /** Phases of ranks 0 to period - 1. */
   readonly ranks: readonly (readonly Phase[])[];
   /** World sizes whose synchronisation was derived, and verified, by the compiler. */
@@ -121,14 +123,14 @@ export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], option
       );
     return found;
   };
-  const period = periodOf(world, options.ranksPerDomain, (rank) => {
+  const { period, likeness } = periodOf(world, options.ranksPerDomain, (rank) => {
     const found = traffic(rank);
     samples.set(rank, found);
     return found;
   });
   const counted = new Set([...samples.keys(), ...Array.from({ length: period }, (_, rank) => rank)]).size;
   if (period === world && world > SPREAD) refuseMany(world, spread(world, SPREAD).map(traffic));
-  const reverse = new Reverse(world, period);
+  const reverse = new Reverse(world, period, likeness);
   const open: OpenPhase[][] = [];
   for (let rank = 0; rank < period; rank++) {
     open.push(openPhasesOf(traffic(rank), rank, world));
@@ -151,7 +153,7 @@ export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], option
   const bytes = Math.max(
     ...[...kernel.inputs, ...kernel.outputs].map((t) => elementsOf(t.localShape, dims) * DTYPES[t.dtype].bytes),
   );
-  return { world, bytes, period, ranks, derivedAt: ordered.map((k) => k.world), counted };
+  return { world, bytes, period, likeness, ranks, derivedAt: ordered.map((k) => k.world), counted };
 }
 
 /** Traffic grows in proportion to a tensor's size; the work of a product does not. @throws UsageError */
@@ -198,6 +200,7 @@ class Reverse {
   constructor(
     private readonly world: number,
     private readonly period: number,
+    private readonly likeness: Likeness,
   ) {
     this.stored = Array.from({ length: period }, () => []);
     this.loaded = Array.from({ length: period }, () => []);
@@ -205,7 +208,7 @@ class Reverse {
 
   /** Of what rank `rank` does, and all ranks that do the same further on. */
   add(rank: number, phases: readonly OpenPhase[]): void {
-    const { period, world } = this;
+    const { period, world, likeness } = this;
     phases.forEach(({ loads, stores }, i) => {
       for (const [lists, { ranks }] of [
         [this.stored, stores],
@@ -213,7 +216,7 @@ class Reverse {
       ] as const)
         for (const owner of ranks) {
           const home = owner % period;
-          (lists[home]![i] ??= []).push((rank + home - owner + world) % world);
+          (lists[home]![i] ??= []).push(movedBack(rank, owner - home, world, likeness));
         }
     });
   }
@@ -246,18 +249,26 @@ function spread(world: number, count: number): number[] {
   return Array.from({ length: count }, (_, k) => Math.floor(((world - 1) * (k + 1)) / count));
 }
 
-/** After how many ranks the program repeats itself: one, or a domain's, as samples show; else after all. */
-function periodOf(world: number, ranksPerDomain: number, traffic: (rank: number) => RankTraffic): number {
-  for (const period of [1, ranksPerDomain]) {
-    if (period >= world || world % period !== 0) continue;
-    const ranks = new Set([...spread(world, COMPARED), 1, period]);
-    if ([...ranks].every((rank) => isAlike(traffic(rank % period), rank - (rank % period), traffic(rank), world)))
-      return period;
-  }
-  return world;
+/** After how many ranks the program repeats itself, and how: one, or a domain's, as samples show; else after all. */
+function periodOf(
+  world: number,
+  ranksPerDomain: number,
+  traffic: (rank: number) => RankTraffic,
+): { period: number; likeness: Likeness } {
+  for (const likeness of ["shift", "flip"] as const)
+    for (const period of [1, ranksPerDomain]) {
+      if (period >= world || world % period !== 0 || !isPossible(likeness, world, period)) continue;
+      const isAsFirst = (rank: number): boolean => {
+        const first = rank % period;
+        return isAlike(traffic(first), traffic(rank), (p) => moved(p, rank - first, world, likeness));
+      };
+      if ([...new Set([...spread(world, COMPARED), 1, period])].every(isAsFirst)) return { period, likeness };
+    }
+  return { period: world, likeness: "shift" };
 }
 
-function isAlike(a: RankTraffic, shift: number, b: RankTraffic, world: number): boolean {
+/** @param like the peer of the second rank that is to it what a peer of the first is to that one */
+function isAlike(a: RankTraffic, b: RankTraffic, like: (peer: number) => number): boolean {
   if (a.stretches.length !== b.stretches.length) return false;
   return a.stretches.every((stretch, i) => {
     const { moves, scalarOps } = b.stretches[i]!;
@@ -267,7 +278,7 @@ function isAlike(a: RankTraffic, shift: number, b: RankTraffic, world: number): 
       stretch.moves.every((m) => {
         const other = moves.find((o) => o.buffer === m.buffer && o.kind === m.kind && o.span.start === m.span.start);
         if (other === undefined || other.bytesAt.size !== m.bytesAt.size) return false;
-        return [...m.bytesAt].every(([owner, n]) => other.bytesAt.get((owner + shift) % world) === n);
+        return [...m.bytesAt].every(([owner, n]) => other.bytesAt.get(like(owner)) === n);
       })
     );
   });
