@@ -1,7 +1,8 @@
 // Writes what docs/SCALE.md shows: simulated beside measured times, beside published figures, crossovers, and curves as SVG.
 // Usage: npm run build:ts && node bench/scale.mjs [calibration|published|times|crossovers|curves]…
 // All of it, with times made anew; the parts named, with times.json's points kept, so that a run that was ended goes on; or
-// `--check calibration`, which writes nothing and fails where the page says something else.
+// `--check` and parts, which writes nothing and fails where the page, times.json or a picture is not what the code gives. Of the times it
+// makes those of up to 64 ranks again.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { scalePlot } from "../dist/src/bench/scale-plot.js";
 import { clusterNamed, playFastest, Player, scheduleProgram } from "../dist/src/compiler/index.js";
@@ -9,6 +10,12 @@ import { importsFromDisk } from "../dist/src/index.js";
 
 const root = new URL("../", import.meta.url).pathname;
 const page = `${root}docs/SCALE.md`;
+const timesFile = `${root}docs/scale/times.json`;
+const isCheck = process.argv[2] === "--check";
+const SIZES = [2 ** 10, 2 ** 14, 2 ** 18, 2 ** 22, 2 ** 26, 2 ** 30];
+const WORLDS = [8, 64, 512, 4096];
+/** Those whose times a check makes again. */
+const CHECKED_WORLDS = [8, 64];
 /** Programs of each operation that do it on several hosts. */
 const PROGRAMS = {
   all_reduce: [
@@ -24,8 +31,6 @@ const PROGRAMS = {
   all_to_all: ["kernels/all_to_all/hierarchical.coll", "kernels/all_to_all/push.coll"],
 };
 const FLAT_RING = /\/rings?\.coll$/;
-/** Programs with a mesh of hosts, which gain by chunks at any scale. */
-const FOR_HOSTS = /^examples\/scale\/|\/hierarchical\.coll$/;
 const nameOf = (file) =>
   file
     .replace(/\.coll$/, "")
@@ -51,14 +56,13 @@ function playerOf(file, ranks, cluster, dtype) {
   return players.get(key);
 }
 
-/** @param chunks numbers of chunks of which the fastest is taken; those that the compiler tries if it is left out */
+/** @param chunks how many chunks a tensor goes in; as many as are fastest if it is left out */
 function simulate(file, ranks, sizes, { machine = "dgx-h100", dtype = "f32", chunks } = {}) {
   const cluster = clusterNamed(machine);
   const player = playerOf(file, ranks, cluster, dtype);
   if (player === null || sizes.length === 0) return [];
   return sizes.map((bytes) => {
-    const plays = (chunks ?? [undefined]).map((count) => playFastest(player, bytes, ranks, count));
-    const { seconds, chunks: n } = plays.reduce((a, b) => (b.seconds < a.seconds ? b : a));
+    const { seconds, chunks: n } = playFastest(player, bytes, ranks, chunks);
     process.stderr.write(`${nameOf(file)} ${ranks} ${bytes}: ${(seconds * 1e6).toFixed(1)} µs\n`);
     return { name: nameOf(file), ranks, bytes, seconds, chunks: n };
   });
@@ -88,7 +92,7 @@ const sections = {
       const kernels = [...new Set(result.rows.flatMap((r) => Object.keys(r.kernels)))].filter((k) => k.includes("/"));
       for (const kernel of kernels) {
         const measured = result.rows.flatMap((r) => ("us" in (r.kernels[kernel] ?? {}) ? [{ bytes: r.size, us: r.kernels[kernel].us.median }] : [])); // prettier-ignore
-        const model = simulate(`kernels/${kernel}.coll`, result.ranks, measured.map((m) => m.bytes), { machine: "h200x4", dtype: result.dtype, chunks: [1] }); // prettier-ignore
+        const model = simulate(`kernels/${kernel}.coll`, result.ranks, measured.map((m) => m.bytes), { machine: "h200x4", dtype: result.dtype, chunks: 1 }); // prettier-ignore
         const cells = measured.map(({ bytes, us: real }, i) => {
           const own = model[i].seconds * 1e6;
           errors.push(Math.abs(own / real - 1));
@@ -136,32 +140,31 @@ const sections = {
 
   /** All times, into times.json. What it has is not simulated again: delete it after a change of the model. */
   async times() {
-    const file = `${root}docs/scale/times.json`;
-    const points = existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : [];
-    for (const ranks of [8, 64, 512, 4096])
+    const points = existsSync(timesFile) ? JSON.parse(readFileSync(timesFile, "utf8")) : [];
+    for (const ranks of isCheck ? CHECKED_WORLDS : WORLDS)
       for (const op of Object.keys(PROGRAMS))
         for (const program of PROGRAMS[op]) {
           if (ranks > 512 && FLAT_RING.test(program)) continue;
-          const isKnown = (bytes) => points.some((p) => p.op === op && p.name === nameOf(program) && p.ranks === ranks && p.bytes === bytes); // prettier-ignore
-          // Messages of all to all by the million, and trees in many chunks, take minutes and win nothing there.
-          const chunks = ranks > 512 ? (FOR_HOSTS.test(program) ? [1, 4] : [1]) : undefined;
-          const found = simulate(
+          const known = (bytes) => points.find((p) => p.op === op && p.name === nameOf(program) && p.ranks === ranks && p.bytes === bytes); // prettier-ignore
+          for (const { name, bytes, seconds } of simulate(
             program,
             ranks,
-            SIZES.filter((bytes) => !isKnown(bytes)),
-            { chunks },
-          );
-          for (const p of found) points.push({ op, name: p.name, ranks, bytes: p.bytes, seconds: Number(p.seconds.toPrecision(5)) }); // prettier-ignore
-          writeFileSync(file, JSON.stringify(points) + "\n");
+            SIZES.filter((b) => isCheck || !known(b)),
+          )) {
+            const point = { op, name, ranks, bytes, seconds: Number(seconds.toPrecision(5)) };
+            if (isCheck) same(`${name} at ${ranks} ranks, ${sizeText(bytes)}`, known(bytes)?.seconds, point.seconds);
+            else points.push(point);
+          }
+          if (!isCheck) writeFileSync(timesFile, JSON.stringify(points) + "\n");
         }
     return null;
   },
 
   /** The fastest program at each size and number of ranks. */
   async crossovers() {
-    const points = JSON.parse(readFileSync(`${root}docs/scale/times.json`, "utf8"));
+    const points = JSON.parse(readFileSync(timesFile, "utf8"));
     const rows = Object.keys(PROGRAMS).flatMap((op) =>
-      [8, 64, 512, 4096].flatMap((ranks) => {
+      WORLDS.flatMap((ranks) => {
         const here = points.filter((p) => p.op === op && p.ranks === ranks);
         if (here.length === 0) return [];
         const runs = [];
@@ -178,25 +181,35 @@ const sections = {
   },
 
   async curves() {
-    const points = JSON.parse(readFileSync(`${root}docs/scale/times.json`, "utf8"));
+    const points = JSON.parse(readFileSync(timesFile, "utf8"));
     const images = [];
     for (const op of Object.keys(PROGRAMS)) {
       const own = points.filter((p) => p.op === op);
-      writeFileSync(`${root}docs/scale/${op}.svg`, await scalePlot(own, `${op}, f32, dgx-h100, simulated`));
+      picture(`${op}.svg`, await scalePlot(own, `${op}, f32, dgx-h100, simulated`));
       const few = own.filter((p) => [2 ** 10, 2 ** 18, 2 ** 26, 2 ** 30].includes(p.bytes));
-      writeFileSync(`${root}docs/scale/${op}-ranks.svg`, await scalePlot(few, `${op} over ranks, f32, dgx-h100, simulated`, "ranks")); // prettier-ignore
+      picture(`${op}-ranks.svg`, await scalePlot(few, `${op} over ranks, f32, dgx-h100, simulated`, "ranks")); // prettier-ignore
       images.push(`![${op} over sizes](scale/${op}.svg)`, "", `![${op} over ranks](scale/${op}-ranks.svg)`, "");
     }
     return images.join("\n").trim();
   },
 };
-const SIZES = [2 ** 10, 2 ** 14, 2 ** 18, 2 ** 22, 2 ** 26, 2 ** 30];
+
+/** @throws where what the files say is not what the code gives */
+function same(what, said, given) {
+  if (said === given) return;
+  throw new Error(`docs/scale: ${what} is ${said}, the code gives ${given}: node bench/scale.mjs && npx prettier --write docs/SCALE.md`); // prettier-ignore
+}
+
+function picture(name, text) {
+  const file = `${root}docs/scale/${name}`;
+  if (!isCheck) writeFileSync(file, text);
+  else same(name, existsSync(file) && readFileSync(file, "utf8") === text ? "as drawn" : "another picture", "as drawn");
+}
 
 mkdirSync(`${root}docs/scale`, { recursive: true });
-const isCheck = process.argv[2] === "--check";
 const named = process.argv.slice(isCheck ? 3 : 2);
 // Points of a model that has changed since would stay.
-if (named.length === 0) rmSync(`${root}docs/scale/times.json`, { force: true });
+if (named.length === 0) rmSync(timesFile, { force: true });
 for (const name of named.length > 0 ? named : Object.keys(sections)) {
   const text = await sections[name]();
   if (text === null) continue;

@@ -2,8 +2,17 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type Cluster, compile, type LinkUse, playFastest, Player, type Schedule } from "../../src/compiler/index.js";
+import {
+  type Cluster,
+  compile,
+  leastTime,
+  type LinkUse,
+  playFastest,
+  Player,
+  type Schedule,
+} from "../../src/compiler/index.js";
 import { trafficOfRank } from "../../src/compiler/explain/traffic.js";
+import { moved } from "../../src/compiler/simulate/likeness.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 import { DGX, network, plain, scheduleFor, sourced } from "./support.js";
@@ -130,8 +139,8 @@ describe("bytes are neither lost nor made", () => {
 
 describe("ranks that are alike are followed once", () => {
   /** All ranks, whatever is alike. */
-  const whole = ({ ranks, world, period, ...rest }: Schedule): Schedule => {
-    const at = (list: Int32Array, by: number): Int32Array => list.map((p) => (p + by) % world);
+  const whole = ({ ranks, world, period, likeness, ...rest }: Schedule): Schedule => {
+    const at = (list: Int32Array, by: number): Int32Array => list.map((p) => moved(p, by, world, likeness));
     const all = Array.from({ length: world }, (_, rank) =>
       ranks[rank % period]!.map((phase) => {
         const by = rank - (rank % period);
@@ -144,7 +153,7 @@ describe("ranks that are alike are followed once", () => {
         };
       }),
     );
-    return { ...rest, world, ranks: all, period: world };
+    return { ...rest, world, ranks: all, period: world, likeness: "shift" };
   };
 
   test.each([
@@ -153,6 +162,7 @@ describe("ranks that are alike are followed once", () => {
     "kernels/all_gather/bruck.coll",
     "examples/scale/all_reduce.coll",
     "kernels/all_to_all/hierarchical.coll",
+    "kernels/all_reduce/recursive_doubling.coll",
   ])("%s takes as long as with every rank followed", (file) => {
     const schedule = scheduleFor(file, 64);
     for (const cluster of [DGX, { ...DGX, domainsPerPod: 2, oversubscription: sourced(2) }]) {
@@ -175,6 +185,51 @@ describe("ranks that are alike are followed once", () => {
 });
 
 describe("the least time that a program can take", () => {
+  test.each([
+    ["kernels/all_reduce/recursive_doubling.coll", 4],
+    ["kernels/all_reduce/two_shot.coll", 1],
+    ["examples/scale/all_reduce.coll", 4],
+    [RING, 1],
+  ])("%s in %i chunks takes hardly more where nobody is in anybody's way", (file, chunks) => {
+    const player = new Player(scheduleFor(file, 64), DGX);
+    for (const bytes of [2 ** 10, 2 ** 20, 2 ** 28]) {
+      const times = player.play(bytes, chunks).seconds / player.atLeast(bytes, chunks);
+      expect(times, `${bytes} bytes`).toBeGreaterThanOrEqual(1);
+      expect(times, `${bytes} bytes`).toBeLessThan(1.1);
+    }
+  });
+
+  test.each([
+    [
+      "hosts whose GPUs share NICs, pods of two hosts",
+      { ...DGX, nics: 2, domainsPerPod: 2, oversubscription: sourced(2) },
+    ],
+    ["a network almost without latency", { ...DGX, latency: sourced(1e-7), messageTime: sourced(1e-8) }],
+  ])("no less on %s", (_, cluster) => {
+    for (const file of [
+      "kernels/broadcast/relay.coll",
+      "kernels/all_reduce/tree.coll",
+      "kernels/all_reduce/hierarchical.coll",
+    ]) {
+      const player = new Player(scheduleFor(file, 32, cluster), cluster);
+      for (const bytes of [2 ** 10, 2 ** 20, 2 ** 28])
+        for (const chunks of [1, 2, 16])
+          expect(player.play(bytes, chunks).seconds, `${file}, ${bytes} bytes in ${chunks}`).toBeGreaterThanOrEqual(player.atLeast(bytes, chunks)); // prettier-ignore
+    }
+  });
+
+  test("of a size in any number of chunks it is no more than what the fastest takes", () => {
+    for (const file of [
+      "kernels/all_reduce/ring.coll",
+      "kernels/all_reduce/tree.coll",
+      "examples/scale/all_reduce.coll",
+    ]) {
+      const player = new Player(scheduleFor(file, 64), DGX);
+      for (const bytes of [2 ** 10, 2 ** 20, 2 ** 28])
+        expect(playFastest(player, bytes, 64).seconds).toBeGreaterThanOrEqual(leastTime(player, bytes, 64));
+    }
+  });
+
   test.each(LIBRARY)("%s takes no less, and not many times as much", (file) => {
     for (const ranks of [8, 32]) {
       const player = new Player(scheduleFor(file, ranks), DGX);

@@ -103,6 +103,14 @@ describe("4,096 ranks", () => {
     expect(sent / schedule.bytes).toBeCloseTo(share * ((WORLD - 1) / WORLD), 3);
   });
 
+  test("partners twice as far away in each round are alike by the bits of their numbers: one rank is counted for all", () => {
+    const schedule = scheduleFor("kernels/all_reduce/recursive_doubling.coll", WORLD, DGX);
+    expect([schedule.period, schedule.likeness]).toEqual([1, "flip"]);
+    expect(schedule.counted).toBeLessThan(16);
+    const partners = schedule.ranks[0]!.flatMap((p) => [...p.loads.ranks]);
+    expect(partners).toEqual(Array.from({ length: 12 }, (_, s) => 2 ** s));
+  });
+
   test("a tree has no two ranks alike, and all are counted", () => {
     const schedule = scheduleFor("kernels/all_reduce/tree.coll", 512, DGX);
     expect([schedule.period, schedule.counted]).toEqual([512, 512]);
