@@ -109,7 +109,7 @@ describe("bytes are neither lost nor made", () => {
       for (const { loads, stores } of schedule.ranks[rank % schedule.period]!)
         for (const { ranks, bytes } of [loads, stores])
           ranks.forEach((p, k) => {
-            const peer = (p + rank - (rank % schedule.period)) % 32;
+            const peer = moved(p, rank - (rank % schedule.period), 32, schedule.likeness);
             if (Math.floor(peer / 8) === Math.floor(rank / 8)) near += 4 * bytes[k]!;
             else far += 4 * bytes[k]!;
           });
