@@ -172,12 +172,6 @@ export class Subject {
     return residency.status === "proved" ? claims : { ...claims, ordering: residency };
   }
 
-  /** A length of which the program has no name cannot be asked for. */
-  private asWritten(finding: Printable): Printable {
-    if (!this.job.isNamed || finding.help?.includes("--dim") !== true) return finding;
-    return { ...finding, help: "name the length, as in 'x: T[n] … where n == 4096', and ask for others with --dim" };
-  }
-
   /** @param claims null where no proofs were asked for */
   inquiry(claims: Claims | null, hostile: HostileReport | null): Inquiry {
     const { request } = this.job;
@@ -198,10 +192,7 @@ export class Subject {
               json: claimsToJson(claims),
             },
       hostile,
-      findings: [
-        ...(claims === null ? [] : findings(claims)).map((f) => this.asWritten(f)),
-        ...hostileFindings(this.compiled, request, hostile),
-      ],
+      findings: [...(claims === null ? [] : findings(claims)), ...hostileFindings(this.compiled, request, hostile)],
     };
   }
 }
@@ -211,7 +202,10 @@ export class Subject {
  * where there is no need.
  */
 export function namedFor(compiled: CompileResult): CompileResult | null {
-  return needsOtherLengths(withMapping(compiled, PROOF_MAPPING).kernel!) ? withNamedLengths(compiled) : null;
+  const named = withNamedLengths(compiled);
+  // Most programs have no such lengths; what the others are with the mapping of proofs takes longer to find out.
+  const isNeeded = named !== null && needsOtherLengths(withMapping(compiled, PROOF_MAPPING).kernel!);
+  return isNeeded ? named : null;
 }
 
 /** Says of a program that ships in how many steps it is launched; null where one kernel is all. */

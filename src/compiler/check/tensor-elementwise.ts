@@ -1,7 +1,7 @@
 /** Elementwise operations on whole tensors: shapes are broadcast, dtypes must agree, layouts must go together. */
 import type { Expression } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
-import { type Part, partsOf, someParts } from "../ast/visit.js";
+import { partsOf, someParts } from "../ast/visit.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import { type ComputeDType, DTYPES } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
@@ -19,7 +19,7 @@ import {
   perAxis,
 } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
-import { checkTensor, type Operand, settle, type TensorContext, type TensorType } from "./tensors.js";
+import { checkTensor, type Operand, ranksIn, settle, type TensorContext, type TensorType } from "./tensors.js";
 
 type Binary = Extract<Expression, { kind: "binary" }>;
 /** An operand with its place. */
@@ -59,17 +59,13 @@ export function checkPair(e: Extract<Expression, { kind: "call" }>, a: Operand, 
   if (a === null || b === null || !requireNumbers(a, left, c) || !requireNumbers(b, right, c)) return null;
   if (a === "literal" && b === "literal") {
     // Of numbers of the launch and of ranks, it is another number.
-    if (c.scalarIn(e) !== null || someParts(e, isRanks)) return "literal";
+    if (c.scalarIn(e) !== null || someParts(e, (p) => ranksIn(p, c) !== null)) return "literal";
     return c.report(diagnostic("not-a-whole-tensor", e.span, { what: "a function of two numbers" }));
   }
   const joined = join(e, `'${e.callee.text}'`, e.callee.text, [left, a], [right, b], c);
   if (e.callee.text !== "pow" || joined === null || joined === "literal") return joined;
   if (DTYPES[joined.dtype].kind === "float") return joined;
   return c.report(diagnostic("needs-float", e.span, { name: "pow", found: `a ${joined.dtype} tensor` }));
-}
-
-function isRanks(p: Part): boolean {
-  return p.kind === "name" ? p.name === "world" : p.kind === "axis";
 }
 
 /** `where(condition, a, b)`. */
@@ -118,16 +114,14 @@ function join(
 /** Whether an expression of numbers is a whole one: written so, the number of ranks, or of the launch with such a dtype. */
 function isWhole(e: Expression, c: Checking): boolean {
   if (e.kind === "number") return Number.isInteger(e.value);
-  const cast = e.kind === "call" ? castDType(e.callee.text, c) : null;
-  const own = cast !== null ? DTYPES[cast].compute : e.kind === "name" ? scalarDType(e.name, c) : null;
+  const own = givenDType(e, c);
   return own !== null ? own !== "f32" : partsOf(e).every((p) => isWhole(p as Expression, c));
 }
 
 /** The dtype of a number that a computation in `kind` cannot take; null if all fit. Whole numbers that are written fit any. */
 export function misfitOf(e: Expression, kind: ComputeDType, c: Checking): ComputeDType | null {
   if (e.kind === "number") return kind === "f32" || e.isInteger ? null : "f32";
-  const cast = e.kind === "call" ? castDType(e.callee.text, c) : null;
-  const own = cast !== null ? DTYPES[cast].compute : e.kind === "name" ? scalarDType(e.name, c) : null;
+  const own = givenDType(e, c);
   if (own !== null) return own === kind ? null : own;
   for (const p of partsOf(e)) {
     const misfit = misfitOf(p as Expression, kind, c);
@@ -136,8 +130,11 @@ export function misfitOf(e: Expression, kind: ComputeDType, c: Checking): Comput
   return null;
 }
 
-function scalarDType(name: string, c: Checking): ComputeDType | null {
-  const type = c.find(name)?.type;
+/** The dtype of a cast, and of a number of the launch; null for what has none of its own. */
+function givenDType(e: Expression, c: Checking): ComputeDType | null {
+  const cast = e.kind === "call" ? castDType(e.callee.text, c) : null;
+  if (cast !== null) return DTYPES[cast].compute;
+  const type = e.kind === "name" ? c.find(e.name)?.type : null;
   return type?.kind === "value" ? type.dtype : null;
 }
 

@@ -1,6 +1,6 @@
 /** Types and layouts of whole-tensor expressions. */
 import type { Expression } from "../ast/nodes.js";
-import { partsOf } from "../ast/visit.js";
+import { type Part, partsOf } from "../ast/visit.js";
 import { diagnostic } from "../diagnostics/create.js";
 import type { Span } from "../source.js";
 import { type Extent, sameExtent } from "../types/extent.js";
@@ -42,7 +42,7 @@ export function settle(e: Expression, type: TensorType, c: Checking): void {
 }
 
 /** The number of ranks, or of those along an axis, which is known as a written number is; null for anything else. */
-export function ranksIn(e: Expression, { world, mesh }: Pick<CheckedCollective, "world" | "mesh">): number | null {
+export function ranksIn(e: Part, { world, mesh }: Pick<CheckedCollective, "world" | "mesh">): number | null {
   if (e.kind === "name") return e.name === "world" ? world : null;
   if (e.kind !== "axis" || e.base.text !== "world") return null;
   return mesh.find(({ name }) => name === e.axis.text)?.size ?? null;

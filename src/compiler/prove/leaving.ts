@@ -20,6 +20,7 @@ import {
   substituted,
   ZERO,
 } from "./every/forms.js";
+import { canBeLaunched } from "./lengths.js";
 import { followedIn, parentsOf, testsOf } from "./outcomes.js";
 import { type Parent, Search, type Test } from "./search.js";
 
@@ -74,7 +75,7 @@ function find(program: Kernel): Leaving | null {
   for (const { op, parents, dimension, test } of questions) {
     const search = new Search(program, makers, parents, [...testsOf(parents, followed), test]);
     const { found } = search.find(null, {}, share);
-    if (typeof found !== "object") continue;
+    if (typeof found !== "object" || !canBeLaunched(program, found.dims)) continue;
     const { dims, rank } = found;
     const buffer = text(op, "buffer");
     const length = evaluateExtent(bufferOf(program, buffer).shape[dimension]!, dims);

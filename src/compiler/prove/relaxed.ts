@@ -1,6 +1,7 @@
 /**
  * Kernels that are for long tensors alone. Where conditions on lengths leave no shape that an execution could go through, or none
  * that it is soon through with, the kernel is proved without them: what holds for every length holds for those that the conditions allow.
+ * What holds at shapes alone is claimed of these, and only where no shape that they allow could be executed.
  */
 import { type Kernel, multiplies } from "../ir/module.js";
 import { type Requirement, requirementHolds } from "../types/requirement.js";

@@ -331,8 +331,15 @@ function saturation({ collective, ranks }: Claims, { span, dtype, isScaled }: Cl
   };
 }
 
+/** How lengths are asked for; those that conditions exclude only without these. */
+function askFor({ without }: Claims, which: string, at: DimValues): string {
+  if (without.length === 0) return `ask for lengths ${which}: --dim ${dimsText(at).replaceAll(" ", " --dim ")}`;
+  return `to ask for lengths ${which}, leave out ${conditionsOf(without)}, and give lengths that are numbers a name`;
+}
+
 /** What the proofs did not come past. */
-function unreached({ collective, ranks }: Claims, { span, what, at, isByData }: Unreached): Printable {
+function unreached(claims: Claims, { span, what, at, isByData }: Unreached): Printable {
+  const { collective, ranks } = claims;
   const lengths = at === null ? null : dimsText(at);
   const why = isByData
     ? "data decides whether it runs, and none of the sampled values leads there"
@@ -344,7 +351,7 @@ function unreached({ collective, ranks }: Claims, { span, what, at, isByData }: 
     message: `nothing is proved of ${what}: ${why}`,
     span,
     labels: [],
-    help: lengths === null ? help : `ask for lengths that lead there: --dim ${lengths.replaceAll(" ", " --dim ")}`,
+    help: at === null ? help : askFor(claims, "that lead there", at),
     notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
   };
 }
@@ -381,7 +388,7 @@ function limit(claims: Claims, { span, constant, at }: Beyond): Printable {
     message: `proved ${scopeText(claims, every?.ordering.holds === true ? answers : orderings)}; ${constant} makes a difference here only at larger ones${shows}`,
     span,
     labels: [],
-    help: at === null ? null : `ask for lengths on both sides of it: --dim ${dimsText(at).replaceAll(" ", " --dim ")}`,
+    help: at === null ? null : askFor(claims, "on both sides of it", at),
     notes: [`found for '${collective}' on ${count(ranks, "rank")}`],
   };
 }

@@ -1,10 +1,9 @@
 /** What a claim is proved at: shapes, alignments, values that steer, and grids. */
-import { requirementHolds } from "../types/requirement.js";
 import type { Kernel } from "../ir/module.js";
 import type { DimValues } from "../types/extent.js";
 import type { Everywhere, ProveOptions } from "./claims.js";
 import { SAMPLE_NAMES, steeringInputs } from "./inputs.js";
-import { oddShape, rowDimension } from "./lengths.js";
+import { canBeLaunched, oddShape, rowDimension } from "./lengths.js";
 import { gridOf } from "./machine.js";
 import { isLight, type ProofShape, shapesToProve, withElements } from "./shapes.js";
 
@@ -65,7 +64,7 @@ export function settingsOf(
   const names = Object.keys(ragged);
   const row = rowDimension(kernel) ?? "";
   const short = { ...ragged, [row]: Math.min(ragged[row] ?? 0, SHORT_ROW) };
-  const sampled = names.length > 1 && kernel.requirements.every((r) => requirementHolds(r, short)) ? short : ragged;
+  const sampled = names.length > 1 && canBeLaunched(kernel, short) ? short : ragged;
   const last = Math.max(0, sampleCount(kernel) - 1);
   const basic = {
     aligned: true,
