@@ -30,6 +30,7 @@ arguments.add_argument("--sizes", choices=("8b", "small"), default="8b")
 arguments.add_argument("--rounds", type=int, default=50)
 arguments.add_argument("--out", type=Path, default=Path("."))
 options = arguments.parse_args()
+options.out.mkdir(parents=True, exist_ok=True)
 
 #: Small ones are for graphs that tests evaluate on a CPU.
 SIZES = LLAMA_8B if options.sizes == "8b" else {"hidden": 64, "heads": 4, "key_heads": 2, "inner": 128}

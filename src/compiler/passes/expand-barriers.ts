@@ -33,11 +33,13 @@ function isAround(op: Op): boolean {
   return op.name === "barrier" && op.attributes["scope"] === "launch";
 }
 
-/** The barrier of which each rank is told apart, as soon as what the movers of these roles send it is there. */
-function arrivalOf(roles: Op): Op | null {
-  let isSent = false;
-  walk(roles.regions[2]!, (op) => void (isSent ||= op.name === "shard_sent"));
-  return isSent ? roles.regions[2]!.ops.at(-1)! : null;
+/** The barrier of which each rank is told apart, as soon as what the movers of these roles send it is there, and in how many parts at most. */
+function arrivalOf(roles: Op): { readonly barrier: Op; readonly parts: number } | null {
+  let parts = 0;
+  walk(roles.regions[2]!, (op) => {
+    if (op.name === "shard_sent") parts = op.attributes["parts"] as number;
+  });
+  return parts > 0 ? { barrier: roles.regions[2]!.ops.at(-1)!, parts } : null;
 }
 
 class Expansion {
@@ -57,6 +59,8 @@ class Expansion {
   /** The barriers of the movers of the roles at hand, and the one at which what all movers have sent has arrived. */
   private ofMovers: readonly Op[] = [];
   private arrival: Op | null = null;
+  /** Parts of a rank's shard that are told apart, at most. */
+  private parts = 0;
 
   constructor(private readonly kernel: Kernel) {
     const build = (this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 }));
@@ -86,13 +90,12 @@ class Expansion {
     let leavesBlock = false;
     let reachesPeers = false;
     let countsLaunches = false;
-    let sendsShards = false;
     let around: Op | null = null;
     walkKernel(kernel, (op) => {
       if (isAround(op)) around = op;
       countsLaunches ||= op.name === "launch_parity" || op.name === "launch_epoch" || isAround(op);
       if (op.name === "tiles_sent") leavesBlock = reachesPeers = true;
-      if (op.name === "roles") sendsShards ||= arrivalOf(op) !== null;
+      if (op.name === "roles") this.parts = Math.max(this.parts, arrivalOf(op)?.parts ?? 0);
       if (op.name !== "barrier" || isAround(op)) return;
       const { pairs, isGrid } = this.meaning(op);
       leavesBlock ||= isGrid || pairs.between > 0;
@@ -107,6 +110,7 @@ class Expansion {
       );
       build.store(this.names.now, build.load(this.names.epochs, [this.block], scalar("u32")), [this.zero]);
     }
+    const sendsShards = this.parts > 0;
     if (sendsShards) this.declareArrivals();
     const launches = countsLaunches ? this.launches() : null;
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
@@ -115,8 +119,9 @@ class Expansion {
       else if (op.name === "launch_epoch") values.set(op.results[0]!, launches!.next);
       else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
-      else if (op.name === "shard_sent") this.shardSent(values.get(op.operands[0]!));
-      else if (op.name === "await_movers") this.awaitMovers(values.get(op.operands[0]!), values.get(op.operands[1]!));
+      else if (op.name === "shard_sent") this.shardSent(op, values);
+      else if (op.name === "await_movers")
+        this.awaitMovers(...(op.operands.map((v) => values.get(v)) as [Value, Value, Value]));
       else if (op.name === "tiles_sent") this.tilesSent();
       else if (op.name === "await_tiles") this.awaitTiles();
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
@@ -211,7 +216,7 @@ class Expansion {
    * arrives in place of a barrier is counted apart.
    */
   private beginRoles(op: Op): void {
-    const arrival = arrivalOf(op);
+    const arrival = arrivalOf(op)?.barrier ?? null;
     this.arrival = arrival;
     this.ofMovers = op.regions[2]!.ops.filter((o) => o.name === "barrier" && o !== arrival);
     let sendsTiles = false;
@@ -226,12 +231,13 @@ class Expansion {
     build.store(this.names.expected, expected, [this.zero]);
   }
 
-  /** One word of each rank says how far all of its blocks are, and takes one look. */
+  /** One word for each part of each rank's shard says that all of its blocks have sent theirs, and takes one look. */
   private declareArrivals(): void {
     const { build, kernel, names } = this;
+    const shape = [kernel.world, this.parts];
     this.buffers.push(
-      { name: names.counted, role: "signal", dtype: "u32", shape: [kernel.world], symmetric: false },
-      { name: names.arrived, role: "signal", dtype: "u32", shape: [kernel.world], symmetric: true },
+      { name: names.counted, role: "signal", dtype: "u32", shape, symmetric: false },
+      { name: names.arrived, role: "signal", dtype: "u32", shape, symmetric: true },
       { name: names.arrivals, role: "state", dtype: "u32", shape: [kernel.maxBlocks], symmetric: false },
       { name: names.expected, role: "register", dtype: "u32", shape: [1], symmetric: false },
     );
@@ -260,37 +266,53 @@ class Expansion {
   }
 
   /**
-   * The movers' last barrier, as far as it tells one rank: each block counts that it has sent, and the first one tells when all have. Nothing
-   * is added to in a peer's memory, which takes atomics that not every link has.
+   * The movers' last barrier, as far as it tells one rank of some parts, each by a thread: each block counts that it has sent them, and the
+   * first one tells when all have. Nothing is added to in a peer's memory, which takes atomics that not every link has.
    */
-  private shardSent(peer: Value): void {
+  private shardSent(op: Op, values: Substitution): void {
     const { build, names, zero } = this;
+    const [peer, from, to] = op.operands.map((v) => values.get(v)) as [Value, Value, Value];
     build.op("block_sync", [], {}, null);
     const one = build.constant(1, scalar("u32"));
     const expected = this.expected();
     const isFirst = build.compare("eq", this.block, zero);
-    build.for("threads", [[zero, build.constant(1)]], () => {
-      build.op("signal", [one, peer], { buffer: names.counted, mode: "add", scope: "gpu", order: "release" }, null);
+    build.for("threads", [[from, to]], ([part]) => {
+      const slot = this.slotOf(peer, part!);
+      build.op("signal", [one, slot], { buffer: names.counted, mode: "add", scope: "gpu", order: "release" }, null);
       build.if(isFirst, () => {
         build.op(
           "wait",
-          [expected, peer, build.rank()],
+          [expected, slot, build.rank()],
           { buffer: names.counted, scope: "gpu", order: "acquire" },
           null,
         );
-        build.op("signal", [expected, peer, build.rank()], { buffer: names.arrived, mode: "set", scope: "sys", order: "release", remote: true }, null); // prettier-ignore
+        build.op("signal", [expected, peer, this.slotOf(build.rank(), part!)], { buffer: names.arrived, mode: "set", scope: "sys", order: "release", remote: true }, null); // prettier-ignore
       });
     });
   }
 
-  /** Waits until the movers of all blocks of some ranks have sent their shard, for each rank by a thread. */
-  private awaitMovers(first: Value, end: Value): void {
-    const { build, names } = this;
-    const expected = this.expected();
-    build.for("threads", [[first, end]], ([peer]) =>
-      build.op("wait", [expected, peer!, peer!], { buffer: names.arrived, scope: "sys", order: "acquire" }, null),
+  /** Waits until the movers of all blocks of some ranks have sent a part of their shard, for each rank by a thread. */
+  private awaitMovers(first: Value, end: Value, part: Value): void {
+    this.build.for("threads", [[first, end]], ([peer]) => this.awaitPart(this.slotOf(peer!, part), peer!));
+    this.build.op("block_sync", [], {}, null);
+  }
+
+  /** The same for all parts of all ranks. */
+  private awaitAllMovers(): void {
+    const { build, kernel, parts } = this;
+    build.for("threads", [[this.zero, build.constant(kernel.world * parts)]], ([slot]) =>
+      this.awaitPart(slot!, build.div(slot!, build.constant(parts))),
     );
     build.op("block_sync", [], {}, null);
+  }
+
+  private awaitPart(slot: Value, peer: Value): void {
+    const { names } = this;
+    this.build.op("wait", [this.expected(), slot, peer], { buffer: names.arrived, scope: "sys", order: "acquire" }, null); // prettier-ignore
+  }
+
+  private slotOf(rank: Value, part: Value): Value {
+    return this.build.add(this.build.mul(rank, this.build.constant(this.parts)), part);
   }
 
   private advance(by = 1): Value {
@@ -302,7 +324,7 @@ class Expansion {
 
   private barrier(op: Op, values: Substitution): void {
     const { build } = this;
-    if (op === this.arrival) return this.awaitMovers(this.zero, this.world);
+    if (op === this.arrival) return this.awaitAllMovers();
     const { pairs, isGrid } = this.meaning(op);
     const half = op.attributes["half"];
     if (!isGrid && pairs.between === 0) return void build.op("block_sync", [], {}, null);

@@ -10,21 +10,32 @@ import { Builder } from "../ir/builder.js";
 import { bufferOf, isGlobal, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { lanesOf } from "../ir/types.js";
-import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
+import { copyOp, rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
 
-type InterleaveOptions = Pick<PassOptions, "loadsInFlight" | "accessBytes">;
 import { groupPacketLoads } from "./support/packets.js";
+
+type InterleaveOptions = Pick<PassOptions, "loadsInFlight" | "moverLoadsInFlight" | "accessBytes">;
+
+/** Most rows at once; with more than half of it, half of it are taken at once of those that are over, too. */
+const MOST_ROWS = 8;
 
 export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
   const build = new Builder({ start: 0, end: 0 });
+  const movers = new Map<Op, number>();
+  walkKernel(kernel, (op, parents) => {
+    const roles = parents.find((p) => p.name === "roles");
+    const count = roles?.attributes["movers"];
+    if (typeof count === "number") movers.set(op, count);
+  });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
-    const threads = fullRow(op, kernel.blockThreads, b, values);
+    const threads = fullRow(op, movers.get(op) ?? kernel.blockThreads, b, values);
     if (threads === null) return false;
     const loads = wideLoads(threads, kernel, options);
     const isSpread = op.attributes["map"] === "blocks";
-    const copies = loads === 0 ? 1 : Math.min(8, Math.ceil(options.loadsInFlight / loads));
+    const wanted = movers.has(op) ? options.moverLoadsInFlight : options.loadsInFlight;
+    const copies = loads === 0 ? 1 : Math.min(MOST_ROWS, Math.ceil(wanted / loads));
     if (copies <= 1) return false;
     if (isSpread) overBlocks(op, threads, copies, b, values);
     else inOneBlock(op, threads, copies, b, values);
@@ -67,13 +78,17 @@ function overBlocks(op: Op, threads: Op, copies: number, build: Builder, values:
   const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
   const grid = build.op("grid", [], {}, lo.type)!;
   const block = build.op("block", [], {}, lo.type)!;
-  const stride = build.mul(grid, build.constant(copies));
-  const iterations = build.div(hi, stride);
-  build.for("serial", [[lo, iterations]], ([iteration]) => {
-    const first = build.add(build.mul(iteration!, stride), block);
-    together(op, threads, copies, (k) => build.add(first, build.mul(grid, build.constant(k))), build, values);
-  });
-  build.for("blocks", [[build.mul(iterations, stride), hi]], ([r]) => oneRow(op, r!, build, values));
+  let from = lo;
+  for (const n of copies > MOST_ROWS / 2 ? [copies, MOST_ROWS / 2] : [copies]) {
+    const [begin, stride] = [from, build.mul(grid, build.constant(n))];
+    const iterations = build.div(build.sub(hi, begin), stride);
+    build.for("serial", [[build.constant(0), iterations]], ([iteration]) => {
+      const first = build.add(begin, build.add(build.mul(iteration!, stride), block));
+      together(op, threads, n, (k) => build.add(first, build.mul(grid, build.constant(k))), build, values);
+    });
+    from = build.add(begin, build.mul(iterations, stride));
+  }
+  build.for("blocks", [[from, hi]], ([r]) => oneRow(op, r!, build, values));
 }
 
 /** Of the rows that are over, half as many at once: a block has few. */

@@ -1,7 +1,8 @@
 /**
  * linearize: one row-major index in place of one index a dimension, from the buffer's shape. Where the indices are what an offset
  * was taken apart into, by the same lengths, the offset itself is the index, and nothing is divided: unless it has to be for another access
- * of the same loop, as for one to a vector that each row has a copy of.
+ * of the same loop, as for one to a vector that each row has a copy of. Where accesses of a loop differ by what stays the same in it,
+ * as the rows of a matrix and their copy further down in a larger one do, they share what varies.
  */
 import { Builder } from "../ir/builder.js";
 import { bufferOf, type Kernel, type MemoryOperands, memoryOperands, type Op, text, type Value } from "../ir/module.js";
@@ -14,7 +15,9 @@ const INDEXED = new Set<Op["name"]>(["load", "store"]);
 
 export function linearize(kernel: Kernel): Kernel {
   const build = new Builder({ start: 0, end: 0 });
-  const wholes = wholesOf(kernel);
+  const definitions = new Definitions(kernel);
+  const wholes = wholesOf(kernel, definitions);
+  const shared = sharedOf(kernel, wholes, definitions);
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     if (!INDEXED.has(op.name)) return false;
     const { shape, name } = bufferOf(kernel, text(op, "buffer"));
@@ -25,8 +28,19 @@ export function linearize(kernel: Kernel): Kernel {
       v === null ? a : a === null ? values.get(v) : b.add(a, values.get(v));
     const scaled = (sum: Value | null, size: Extent): Value | null =>
       sum === null ? null : b.mul(sum, b.extent(size));
-    const sum = terms.reduce<Value | null>((all, term, d) => plus(scaled(all, shape[d]!), term), null);
-    const at = plus(sum, offset)!;
+    const flat = (of: readonly (Value | null)[]): Value | null =>
+      of.reduce<Value | null>((all, v, d) => {
+        const before = scaled(all, shape[d]!);
+        return v === null ? before : before === null ? v : b.add(before, v);
+      }, null);
+    const linear = (of: readonly (Value | null)[]): Value | null =>
+      of.reduce<Value | null>((all, term, d) => plus(scaled(all, shape[d]!), term), null);
+    const summed = (of: readonly Value[]): Value | null => of.reduce<Value | null>(plus, null);
+    const parts = shared.get(op);
+    const at =
+      parts === undefined
+        ? plus(linear(terms), offset)!
+        : b.add(flat(parts.map((p) => summed(p.varying)))!, flat(parts.map((p) => summed(p.fixed))) ?? b.constant(0));
     const to = peer === null ? null : values.get(peer);
     if (op.name === "store") b.store(name, values.get(value!), [at], to);
     else values.set(op.results[0]!, b.load(name, [at], op.results[0]!.type, to));
@@ -42,8 +56,7 @@ interface Whole {
 }
 
 /** Accesses with such indices, in loops in which nothing else asks for a part of the offset. */
-function wholesOf(kernel: Kernel): ReadonlyMap<Op, Whole> {
-  const definitions = new Definitions(kernel);
+function wholesOf(kernel: Kernel, definitions: Definitions): ReadonlyMap<Op, Whole> {
   const wholes = new Map<Op, Whole>();
   /** Values made from quotients and remainders. */
   const parts = new Set<Value>();
@@ -63,6 +76,42 @@ function wholesOf(kernel: Kernel): ReadonlyMap<Op, Whole> {
     else for (const v of variablesOf(memoryOperands(op))) divided.add(v);
   });
   return new Map([...wholes].filter(([op]) => !variablesOf(memoryOperands(op)).some((v) => divided.has(v))));
+}
+
+/** An index as a sum of what varies in the loop of its access, and what does not. */
+interface Split {
+  readonly varying: readonly Value[];
+  readonly fixed: readonly Value[];
+}
+
+/** Indices of accesses with others in their loop that differ from them by fixed terms, where rows and columns both vary. */
+function sharedOf(
+  kernel: Kernel,
+  wholes: ReadonlyMap<Op, Whole>,
+  definitions: Definitions,
+): ReadonlyMap<Op, readonly Split[]> {
+  const alike = new Map<Op, Map<string, [Op, readonly Split[]][]>>();
+  walkKernel(kernel, (op, parents) => {
+    const loop = parents.findLast((p) => p.name === "for");
+    if (!INDEXED.has(op.name) || loop === undefined || wholes.has(op)) return;
+    const variables = loop.regions[0]!.arguments;
+    const varies = (v: Value): boolean => definitions.argumentsOf(v).some((a) => variables.includes(a));
+    const terms = (v: Value): readonly Value[] => definitions.binary(v, "add")?.operands.flatMap(terms) ?? [v];
+    const splits = memoryOperands(op).indices.map((index): Split => {
+      const all = terms(index);
+      return { varying: all.filter(varies), fixed: all.filter((v) => !varies(v)) };
+    });
+    if (splits.filter(({ varying }) => varying.length > 0).length < 2) return;
+    const { shape } = bufferOf(kernel, text(op, "buffer"));
+    const forms = splits.map(({ varying }) => varying.map((v) => definitions.key(v)).join("+"));
+    const key = JSON.stringify([forms, shape.slice(1)]);
+    const ofLoop = alike.get(loop) ?? new Map<string, [Op, readonly Split[]][]>();
+    alike.set(loop, ofLoop.set(key, [...(ofLoop.get(key) ?? []), [op, splits]]));
+  });
+  const fixedText = (splits: readonly Split[]): string =>
+    splits.map(({ fixed }) => fixed.map((v) => definitions.key(v)).join("+")).join();
+  const groups = [...alike.values()].flatMap((ofLoop) => [...ofLoop.values()]);
+  return new Map(groups.filter((g) => new Set(g.map(([, splits]) => fixedText(splits))).size > 1).flat());
 }
 
 function isByConstant({ operands }: Op, definitions: Definitions): boolean {

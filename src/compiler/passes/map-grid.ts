@@ -4,7 +4,8 @@
  * The elements of a loop, flattened with the last variable fastest, form rows of `threads × widest vector`
  * elements; row r goes to block r mod grid. One row length serves the whole kernel, so an offset always falls
  * to the block of one number, whatever loop it is in (derive-sync relies on this). Full rows have a
- * constant length, for vectorize and interleave; the last, short one is a loop of its own.
+ * constant length, for vectorize and interleave; the last, short one is a loop of its own. Movers, who meet all others where they say that they
+ * are done, have rows of their own threads.
  *
  * Where a loop over ranks holds no more than a tile loop that blocks may take in any way, its iterations and their rows are
  * one list that all blocks share: a short message to each of many ranks then leaves, or is taken, in one step.
@@ -27,18 +28,22 @@ type GridOptions = Pick<
 
 export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
-  const row = threads * vectorLanes(kernel, options);
+  const lanes = vectorLanes(kernel, options);
+  const row = threads * lanes;
+  const movers = new Map<Op, number>();
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
   const rowsOf = (op: Op): Extent => extent("ceildiv", mostElements(op, kernel, definitions), row);
   const isSpread = (op: Op): boolean => isSpreadLoop(op, kernel.world, definitions);
   walkKernel(kernel, (op, parents) => {
+    const roles = parents.find((p) => p.name === "roles");
+    if (roles !== undefined) movers.set(op, roles.attributes["movers"] as number);
     if (isTileLoop(op)) work.push(extent("mul", parents.some(isSpread) ? kernel.world : 1, rowsOf(op)));
   });
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     if (isSpread(op)) mapSpread(op, b, values, { row, rowsOf, world: kernel.world });
-    else if (isTileLoop(op)) mapLoop(op, b, values, row);
+    else if (isTileLoop(op)) mapLoop(op, b, values, (movers.get(op) ?? threads) * lanes);
     else return false;
     return true;
   });

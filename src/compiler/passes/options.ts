@@ -47,6 +47,8 @@ export interface PassOptions {
   readonly algorithm: Algorithm;
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
+  /** The same of movers, who are few beside a product: they have to keep the wire busy all the same. */
+  readonly moverLoadsInFlight: number;
   /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */
   readonly rowLoadsInFlight: number;
   /**
@@ -71,6 +73,10 @@ export interface PassOptions {
 
 const count = (min: number, max: number) => wholeNumber(min, max);
 const registers = count(24, 248);
+const dividedRegisters = either(
+  (value) => (value === null ? null : "null"),
+  record({ consumer: registers, producer: registers }),
+);
 
 /** What each option may be. A row for each, so that what callers give is checked; see `checkOptions`. */
 export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
@@ -91,12 +97,11 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
       stages: count(1, 16),
       consumers: count(1, 1024),
       producers: count(1, 1024),
-      registers: either(
-        (value) => (value === null ? null : "null"),
-        record({ consumer: registers, producer: registers }),
-      ),
+      registers: dividedRegisters,
+      gathering: dividedRegisters,
       group: count(1, 1024),
       few: either((value) => (value === null ? null : "null"), record({ n: count(1, 1024), stages: count(1, 16) })),
+      shards: record({ most: count(1, 1024), elements: count(1, 2 ** 30) }),
     }),
   ),
   slices: either(
@@ -108,6 +113,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   algorithm: oneOf(["one_shot", "two_shot"]),
   slabRows: count(0, 2 ** 20),
   loadsInFlight: count(1, 1024),
+  moverLoadsInFlight: count(1, 1024),
   rowLoadsInFlight: count(1, 1024),
   transfers: oneOf(["written", "staged"]),
   protocol: oneOf(["barrier", "packet"]),
@@ -138,6 +144,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
     slabRows: 0,
     algorithm: "two_shot",
     loadsInFlight: 4,
+    moverLoadsInFlight: 8,
     rowLoadsInFlight: 12,
     transfers: "written",
     protocol: "barrier",
@@ -158,8 +165,10 @@ const WGMMA_ROLES: RoleShape = {
   consumers: 256,
   producers: 128,
   registers: { consumer: 208, producer: 88 },
+  gathering: { consumer: 192, producer: 120 },
   group: 8,
   few: { n: 64, stages: 8 },
+  shards: { most: 8, elements: 2 ** 20 },
 };
 
 /**

@@ -76,7 +76,12 @@ export const PIPELINE: readonly Pass[] = [
   { name: "vectorize", from: "device", to: "device", ...reading(["accessBytes"], vectorize) },
   { name: "simplify-vectors", from: "device", to: "device", run: simplify },
   { name: "unswitch", from: "device", to: "device", run: unswitch },
-  { name: "interleave", from: "device", to: "device", ...reading(["loadsInFlight", "accessBytes"], interleave) },
+  {
+    name: "interleave",
+    from: "device",
+    to: "device",
+    ...reading(["loadsInFlight", "moverLoadsInFlight", "accessBytes"], interleave),
+  },
   { name: "expand-barriers", from: "device", to: "device", run: expandBarriers },
   { name: "simplify-last", from: "device", to: "device", run: simplify },
   { name: "rematerialize", from: "device", to: "device", run: rematerialize },

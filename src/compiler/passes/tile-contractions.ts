@@ -38,7 +38,7 @@ import {
   sumOf,
 } from "./support/depth-slices.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
-import { type Movers, moversFor } from "./support/product-movers.js";
+import { isReadElsewhere, type Movers, moversFor } from "./support/product-movers.js";
 import { productGroups } from "./support/product-groups.js";
 import type { Product } from "./support/product-places.js";
 import { type Completed, emitRoles, type RoleShape } from "./support/role-products.js";
@@ -156,9 +156,11 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       // Of lengths that are known, no launch may be one of these.
       if (b.constantOf(isApart) !== 0) completed = { sums, isApart, blocks: options.tileBlocks };
     }
+    const gathered = movers.get(op);
+    const keepsOwn = gathered !== undefined && isReadElsewhere(gathered, match, group, kernel);
     const products = group.map((loop): Product => ({ op: loop, match: found.get(loop)! })) as [Product, ...Product[]];
     const emit = (cut: Slices | null, as: RoleShape, own: Movers | null, apart: Completed | null): void =>
-      emitRoles(products, cut, as, buffers, b, values, own, apart, kernel.world);
+      emitRoles(products, cut, as, buffers, b, values, own, apart, kernel.world, keepsOwn);
     const many = (): void => emit(slices, shape, movers.get(op) ?? null, completed);
     if (few === null) many();
     else b.if(isFew!, () => emit(narrow, few.shape, null, null), many);

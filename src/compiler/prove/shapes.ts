@@ -29,8 +29,10 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
     consumers: 16,
     producers: 16,
     registers: null,
+    gathering: null,
     group: 2,
     few: { n: 8, stages: 4 },
+    shards: { most: 2, elements: 2 },
   },
   slices: { most: 3, meeting: 0, elements: 2 ** 20 },
 };

@@ -4,8 +4,9 @@
  * producer awaits a rank's movers only before the first tile that reads their rows.
  *
  * Ranks take their own rows first, then those of the rank after them, and so on. So a shard goes to one rank after the other, to the
- * one before this rank first, and each is told as soon as it has all: while a rank multiplies what came, the next shard arrives.
- * Sent to all at once, all shards would arrive when the last of them does. What a rank is told is its part of the barrier, whose
+ * one before this rank first. It goes in parts of the depth, of each of which the rank is told: a tile is multiplied as far as its rows have
+ * come, and the next part arrives meanwhile. Where each block has one tile, all begin at once, and ranks get their parts in turn.
+ * Sent to all at once and whole, everything would arrive when the last row does. What a rank is told is its part of the barrier, whose
  * rest stays the movers' last op, so that whatever follows the product comes after it, as before. A barrier at the kernel's begin, which
  * says that ranks may be sent to, is theirs too: the product does not wait until all ranks have begun.
  */
@@ -39,6 +40,21 @@ export interface Movers {
   readonly shard: Value;
   /** The buffer that this rank's rows are a copy of, and the first of them in what is gathered; null where they are no copy of anything. */
   readonly own: { readonly buffer: string; readonly base: Value } | null;
+  /** Whether the depth of the product goes along the shard's last dimension, so that a part of it is a part of the shard. */
+  readonly isDeep: boolean;
+}
+
+/** In how many parts a shard is sent at most, and of how many elements at least. */
+export interface ShardOptions {
+  readonly most: number;
+  readonly elements: number;
+}
+
+/** How shards are cut along the depth. */
+export interface ShardParts {
+  readonly count: Value;
+  /** Steps of the product in each, but in the last one. */
+  readonly steps: Value;
 }
 
 /** What the movers of the product in `loop` may do; null where it has to stay before it. */
@@ -60,10 +76,45 @@ export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definiti
   const own = sent.from === null ? null : { buffer: sent.from, base: sent.base };
   const begin = effectBefore(send, kernel);
   const isFirst = begin !== null && isBarrier(begin, "block") && effectBefore(begin, kernel) === null;
+  const last = view.indices.at(-1)!;
+  const isDeep = last.terms.length === 0 && definitions.constant(send.operands.at(-2)!) === 0;
   return {
     ...{ begin: isFirst ? begin : null, send, barrier: barrier! },
-    ...{ operand: operand!, shard: sent.shard, own },
+    ...{ operand: operand!, shard: sent.shard, own, isDeep },
   };
+}
+
+/** Whether what is gathered is read by another op than those of `loops`, or after the launch. */
+export function isReadElsewhere(
+  { operand }: Movers,
+  match: Contraction,
+  loops: readonly Op[],
+  kernel: Kernel,
+): boolean {
+  const { buffer } = match[operand];
+  let isRead = bufferOf(kernel, buffer).role !== "scratch";
+  walk(kernel.body, (op, parents) => {
+    if (op.name === "load" && text(op, "buffer") === buffer) isRead ||= !parents.some((p) => loops.includes(p));
+  });
+  return isRead;
+}
+
+/** Computes how a launch cuts shards. @param k depth of a step */
+export function shardParts(
+  { send, shard, isDeep }: Movers,
+  { most, elements }: ShardOptions,
+  { k, depth }: { readonly k: number; readonly depth: Value },
+  build: Builder,
+  values: Substitution,
+): ShardParts {
+  const one = build.constant(1);
+  const steps = build.binary("max", build.ceilDiv(depth, build.constant(k)), one);
+  if (!isDeep || most === 1) return { count: one, steps };
+  const lengths = send.operands.slice(2).flatMap((v, i) => (i % 2 === 1 ? [values.get(v)] : []));
+  const size = lengths.reduce((product, length) => build.mul(product, length), values.get(shard));
+  const large = build.binary("max", build.div(size, build.constant(elements)), one);
+  const each = build.ceilDiv(steps, build.binary("min", large, build.constant(most)));
+  return { count: build.ceilDiv(steps, each), steps: each };
 }
 
 /** The op before another one of the kernel's body, those apart that only compute values. */
@@ -185,25 +236,69 @@ export function ownRows({ own }: Movers, view: OperandView): OperandView {
   return { ...view, buffer, indices: [{ ...first!, terms: [{ fn: "sub", value: base }] }, ...others] };
 }
 
+/** What movers are told of the launch. */
+export interface Moving {
+  readonly world: number;
+  readonly parts: ShardParts;
+  /** Most parts. */
+  readonly most: number;
+  /** Columns of a part. */
+  readonly columns: Value;
+  /** Whether ranks get their parts in turn, and not one rank all of them before the next one. */
+  readonly isInTurn: Value;
+  /** Whether nobody reads the copy that this rank would keep of its own rows. */
+  readonly leavesOwn: Value;
+}
+
 /** Emits what movers do. */
-export function emitMoves(movers: Movers, world: number, build: Builder, values: Substitution): void {
-  const { begin, send, barrier, own } = movers;
+export function emitMoves(movers: Movers, moving: Moving, build: Builder, values: Substitution): void {
+  const { begin, send, barrier, isDeep } = movers;
+  const { parts, columns, isInTurn, leavesOwn } = moving;
+  const [zero, one] = [build.constant(0), build.constant(1)];
+  const [world, most] = [build.constant(moving.world), build.constant(moving.most)];
   if (begin !== null) rewriteOps([begin], build, values);
   build.span = send.span;
-  // This rank comes first where its tiles need the copy; else last, for tiles that others' rows are in, too.
-  const first = own === null ? 0 : 1;
-  build.for("serial", [[build.constant(first), build.constant(first + world)]], ([step]) => {
-    const before = build.sub(build.add(build.rank(), build.constant(world)), step!);
-    const peer = build.rem(before, build.constant(world));
-    rewriteOps([send], build, new Substitution(values), (op, b, inner) => {
-      if (op.name !== "for" || op.attributes["map"] !== "ranks") return false;
-      const [{ arguments: one, ops }] = op.regions as readonly [Region];
-      const toOne = new Substitution(inner);
-      toOne.set(one[0]!, peer);
-      rewriteOps(ops, b, toOne);
-      return true;
-    });
-    build.op("shard_sent", [peer], {}, null);
+  const [body] = send.regions as readonly [Region];
+  const last = body.arguments.length - 1;
+  const bounds = body.arguments.map((_, d) => [values.get(send.operands[2 * d]!), values.get(send.operands[2 * d + 1]!)] as const); // prettier-ignore
+  const sendPart = (peer: Value, from: Value, to: Value): void =>
+    void build.for(
+      "tiles",
+      bounds.map((range, d) => (isDeep && d === last ? [zero, build.sub(to, from)] : range)),
+      (variables) => {
+        const inner = new Substitution(values);
+        body.arguments.forEach((v, d) =>
+          inner.set(v, isDeep && d === last ? build.add(variables[d]!, from) : variables[d]!),
+        );
+        rewriteOps(body.ops, build, inner, (op, b, at) => {
+          if (op.name !== "for" || op.attributes["map"] !== "ranks") return false;
+          const [{ arguments: ranks, ops }] = op.regions as readonly [Region];
+          const toOne = new Substitution(at);
+          toOne.set(ranks[0]!, peer);
+          rewriteOps(ops, b, toOne);
+          return true;
+        });
+      },
+      send.attributes,
+    );
+  build.for("serial", [[zero, build.mul(world, parts.count)]], ([number]) => {
+    const turn = build.select(isInTurn, build.rem(number!, world), build.div(number!, parts.count));
+    const part = build.select(isInTurn, build.div(number!, world), build.rem(number!, parts.count));
+    // Tiles that are made of this rank's own copy come first; where there are none, it has nothing to send itself.
+    const behind = build.add(turn, build.cast(leavesOwn, "index"));
+    const peer = build.rem(build.sub(build.add(build.rank(), world), behind), world);
+    const sent = (from: Value, to: Value): void =>
+      void build.op("shard_sent", [peer, from, to], { parts: moving.most }, null);
+    const isLast = build.compare("eq", build.add(part, one), parts.count);
+    build.if(
+      build.binary("and", leavesOwn, build.compare("eq", peer, build.rank())),
+      () => build.if(isLast, () => sent(zero, most)),
+      () => {
+        const from = build.mul(part, columns);
+        sendPart(peer, from, build.select(isLast, bounds[last]![1], build.add(from, columns)));
+        sent(part, build.select(isLast, most, build.add(part, one)));
+      },
+    );
   });
   build.span = barrier.span;
   build.op("barrier", [], { ...barrier.attributes, half: "wait" }, null);
@@ -220,47 +315,54 @@ export function declareAwaited(buffers: Buffer[], world: number): string | null 
   return name;
 }
 
+/** A producer's waits for the rows of a tile. */
+export interface AwaitedRows {
+  /** Whether all of them are this rank's own, and are read where they have come from; null if such are not. */
+  readonly isOwn: Value | null;
+  /** Emits the wait for a part of them. */
+  readonly part: (number: Value) => void;
+  /** Emits the note that all parts were awaited. */
+  readonly all: () => void;
+}
+
 /**
- * Emits, for the tile whose rows begin at `first`, the producer's waits for the ranks whose rows it reads.
+ * Emits what the producer has to know of the rows of a tile, which begin at `first`.
  * @param end of the rows that it has
- * @param awaited the register that says whom it has awaited before
- * @returns whether all of them are this rank's own, and are read where they have come from
+ * @param remembered the register that says of whom it has awaited everything
  */
 export function awaitRows(
   movers: Movers,
   [first, end]: readonly [first: Value, end: Value],
-  awaited: string | null,
+  { remembered, most }: { readonly remembered: string | null; readonly most: number },
   build: Builder,
   values: Substitution,
-): Value | null {
+): AwaitedRows {
   const shard = values.get(movers.shard);
-  const one = build.constant(1);
+  const [none, one] = [build.constant(0), build.constant(1)];
+  const kind = scalar("u32");
   const mine = build.mul(build.rank(), shard);
   const isInside = build.binary(
     "and",
     build.compare("ge", first, mine),
     build.compare("le", end, build.add(mine, shard)),
   );
-  const awaitRanks = (): void => {
-    // No tile has no rows, and no rows have no shard: it divides.
-    const from = build.div(first, shard);
-    const to = build.add(build.div(build.sub(end, one), shard), one);
-    const wait = (): void => void build.op("await_movers", [from, to], {}, null);
-    if (awaited === null) return wait();
-    const [kind, none] = [scalar("u32"), build.constant(0)];
-    const known = build.load(awaited, [none], kind);
-    const below = (rank: Value): Value =>
-      build.sub(build.binary("shl", build.constant(1, kind), build.cast(rank, "u32")), build.constant(1, kind));
-    const wanted = build.sub(below(to), below(from));
-    build.if(build.compare("ne", build.binary("and", known, wanted), wanted), () => {
-      wait();
-      build.store(awaited, build.binary("or", known, wanted), [none]);
-    });
+  // No tile has no rows, and no rows have no shard: it divides.
+  const from = build.div(first, shard);
+  const to = build.add(build.div(build.sub(end, one), shard), one);
+  const below = (rank: Value): Value =>
+    build.sub(build.binary("shl", build.constant(1, kind), build.cast(rank, "u32")), build.constant(1, kind));
+  const wanted = build.sub(below(to), below(from));
+  const known = remembered === null ? null : build.load(remembered, [none], kind);
+  const isMissing = known === null ? null : build.compare("ne", build.binary("and", known, wanted), wanted);
+  const isOthers = movers.own === null ? null : build.compare("eq", isInside, build.bool(false));
+  const needed = [isOthers, isMissing].filter((v) => v !== null);
+  const isNeeded = needed.length === 0 ? null : needed.reduce((a, b) => build.binary("and", a, b));
+  const where = (then: () => void): void => (isNeeded === null ? then() : build.if(isNeeded, then));
+  return {
+    isOwn: movers.own === null ? null : isInside,
+    part: (number) => where(() => void build.op("await_movers", [from, to, number], { parts: most }, null)),
+    all: () => {
+      if (known !== null) where(() => build.store(remembered!, build.binary("or", known, wanted), [none]));
+    },
   };
-  if (movers.own === null) {
-    awaitRanks();
-    return null;
-  }
-  build.if(isInside, () => undefined, awaitRanks);
-  return isInside;
 }

@@ -13,7 +13,15 @@ import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile,
 import type { Slices } from "./depth-slices.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
-import { awaitRows, declareAwaited, emitMoves, type Movers, ownRows } from "./product-movers.js";
+import {
+  awaitRows,
+  declareAwaited,
+  emitMoves,
+  type Movers,
+  ownRows,
+  type ShardOptions,
+  shardParts,
+} from "./product-movers.js";
 import {
   completion,
   eachElement,
@@ -24,6 +32,11 @@ import {
   unstored,
 } from "./role-elements.js";
 
+interface Registers {
+  readonly consumer: number;
+  readonly producer: number;
+}
+
 /** Sizes of a tile, and how a block's threads and registers are divided. */
 export interface RoleShape {
   readonly m: number;
@@ -33,7 +46,9 @@ export interface RoleShape {
   readonly consumers: number;
   readonly producers: number;
   /** Registers of a thread of each role, where the even share would not do. */
-  readonly registers: { readonly consumer: number; readonly producer: number } | null;
+  readonly registers: Registers | null;
+  /** The same where movers send shards, who divide offsets by lengths. */
+  readonly gathering: Registers | null;
   /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
   readonly group: number;
   /**
@@ -41,6 +56,7 @@ export interface RoleShape {
    * depth that is cut. Null where all have the same.
    */
   readonly few: { readonly n: number; readonly stages: number } | null;
+  readonly shards: ShardOptions;
 }
 
 /** One warp starts the copies of tiles; where there are movers, they are the others of its group. */
@@ -136,7 +152,10 @@ function outgoingTiles({ store }: OwnerSums, shape: RoleShape, blocks: number, b
   };
 }
 
-/** @param products of one ring, one accumulator and one depth @param slices how that is cut; null where it never is */
+/**
+ * @param products of one ring, one accumulator and one depth @param slices how that is cut; null where it never is
+ * @param keepsOwn whether others than these products read this rank's copy of what it gathers of itself
+ */
 export function emitRoles(
   products: readonly [Product, ...Product[]],
   slices: Slices | null,
@@ -147,6 +166,7 @@ export function emitRoles(
   movers: Movers | null,
   completed: Completed | null,
   world: number,
+  keepsOwn: boolean,
 ): void {
   const [{ match }] = products;
   const names = roleBuffers(match, buffers, shape);
@@ -157,6 +177,8 @@ export function emitRoles(
   const places = products.map((p) => new Places(p, shape, build, values));
   const [sole] = places as [Places];
   const order = { movers, world };
+  const { shards } = shape;
+  const partsOf = (of: Movers) => shardParts(of, shards, { k: shape.k, depth }, build, values);
 
   /**
    * @param body of a tile, or of a slice of one
@@ -224,17 +246,26 @@ export function emitRoles(
         const along = own.contract.regions[0]!.arguments[0]!;
         const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
           copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
-        const rows = movers === null ? null : gatheredRows(movers, own);
-        const isOwn = rows === null ? null : awaitRows(movers!, product.rowsOf(rows, at), remembered, build, values);
+        const rows =
+          movers === null
+            ? null
+            : awaitRows(
+                movers,
+                product.rowsOf(gatheredRows(movers, own), at),
+                { remembered, most: shards.most },
+                build,
+                values,
+              );
+        const isOwn = rows?.isOwn ?? null;
         const fetch = (name: "a" | "b", here: TileAt, stage: Value): void => {
           const gathered = (): void => copy(name, own[name], here, stage);
           if (isOwn === null || movers!.operand !== name) return gathered();
           build.if(isOwn, () => copy(name, ownRows(movers!, own[name]), here, stage), gathered);
         };
-        build.for("serial", [[zero, steps()]], ([step]) => {
-          const position = build.add(before, step!);
+        const first = slices === null ? zero : build.mul(slice, steps());
+        const fill = (deep: Value): void => {
+          const position = build.add(before, slices === null ? deep : build.sub(deep, first));
           const stage = build.rem(position, stages());
-          const deep = slices === null ? step! : build.add(build.mul(slice, steps()), step!);
           const here = new Map([...at, [along, build.mul(deep, build.constant(shape.k))]]);
           build.op("ring_acquire", [position], { ring: names.ring }, null);
           fetch("a", here, stage);
@@ -242,7 +273,22 @@ export function emitRoles(
           for (const [view, name] of scales)
             copyTile(build, view, name, here, stage, depth, values, { ring: names.ring, plain: true });
           build.op("ring_fill", [position], { ring: names.ring, ...(scales.length > 0 ? { plain: true } : {}) }, null);
+        };
+        const end = slices === null ? steps() : build.add(first, steps());
+        const fillAll = (from: Value, to: Value): void =>
+          void build.for("serial", [[from, to]], ([deep]) => fill(deep!));
+        if (rows === null) return fillAll(first, end);
+        const parts = partsOf(movers!);
+        const reached = build.binary("min", build.ceilDiv(end, parts.steps), parts.count);
+        build.for("serial", [[build.div(first, parts.steps), reached]], ([part]) => {
+          rows.part(part!);
+          const [next, begin] = [build.add(part!, build.constant(1)), build.mul(part!, parts.steps)];
+          // The last slice's steps may go on beyond the depth.
+          const isLast = build.compare("ge", next, reached);
+          fillAll(build.binary("max", first, begin), build.select(isLast, end, build.mul(next, parts.steps)));
         });
+        if (slices === null) rows.all();
+        else build.if(slices.isCut, () => undefined, rows.all);
       }),
     );
   });
@@ -332,13 +378,28 @@ export function emitRoles(
     build.op("block_sync", [], {}, null);
     build.op("ring_release", [turn], { ring: outgoing!.ring }, null);
   };
+  const move = (of: Movers): void => {
+    const parts = partsOf(of);
+    const tiles = new ProductTiles(places, order, build).total;
+    const units = slices === null ? tiles : build.mul(tiles, slices.count);
+    const size = build.constant(of.operand === "a" ? shape.m : shape.n);
+    const isWhole = build.compare("eq", build.rem(values.get(of.shard), size), zero);
+    const moving = {
+      ...{ world, parts, most: shards.most },
+      columns: build.mul(parts.steps, build.constant(shape.k)),
+      isInTurn: build.compare("le", units, build.op("grid", [], {}, zero.type)!),
+      leavesOwn: keepsOwn || of.own === null ? build.bool(false) : isWhole,
+    };
+    emitMoves(of, moving, build, values);
+  };
   const moving = build.region(0, () => {
-    if (movers !== null) emitMoves(movers, world, build, values);
+    if (movers !== null) move(movers);
     if (completed === null) return;
     eachTile(({ each, turn }) => each((_, at) => sendTile(at, turn)), true);
     build.if(completed.isApart, () => build.op("tiles_sent", [], {}, null));
   });
-  const { consumers, registers } = shape;
+  const { consumers } = shape;
+  const registers = movers === null ? shape.registers : shape.gathering;
   const producers = movers === null && outgoing === null ? shape.producers : shape.producers / WARPS_IN_GROUP;
   const others = {
     ...(producers < shape.producers ? { movers: shape.producers - producers } : {}),
