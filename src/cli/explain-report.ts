@@ -65,12 +65,12 @@ type Show = (at: { file: string; line: number } | null) => string;
 const section = (c: Palette, title: string, body: string): string => `${c.bold(title)}\n${body}`;
 
 function products(c: Palette, e: Explanation, place: Show): string {
-  const rows = e.products.map(({ at, unit, tile, stages, gathers, why }) => [
+  const rows = e.products.map(({ at, unit, tile, products, stages, gathers, why }) => [
     place(at),
     unit,
     tile === null
       ? (why ?? "")
-      : `tiles of ${tile.join("×")}, ${stages} stages${gathers.length > 0 ? `, while ${gathers.join(" and ")} is gathered` : ""}`,
+      : `tiles of ${tile.join("×")}${products > 1 ? " of each of two products" : ""}, ${stages} stages${gathers.length > 0 ? `, while ${gathers.join(" and ")} is gathered` : ""}`,
   ]);
   return plainTable(c, ["", "", ""], rows);
 }

@@ -440,9 +440,10 @@ export class CudaEmitter {
     const elements = this.fragment;
     const result = op.results[0]!;
     const lanes = lanesOf(result.type);
-    if (elements?.buffer !== text(op, "buffer") || elements.lanes !== lanes)
+    const place = elements?.places.get(text(op, "buffer"));
+    if (elements === null || place === undefined || elements.lanes !== lanes)
       throw new InternalCompilerError("an accumulator is read where its elements are not counted");
-    const { place, dtype } = elements;
+    const { dtype } = elements;
     const element = C_TYPE[dtype];
     const value = lanes === 1 ? `*(${place})` : `load_vec<${element}, ${lanes}>(${place})`;
     const type = this.cType(lanes === 1 ? scalar(dtype) : vector(dtype, lanes));

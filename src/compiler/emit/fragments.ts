@@ -47,7 +47,9 @@ export function fragmentThreads(kernel: Kernel): number {
 
 /** Products of a stage, started; the accumulator is not touched until they have ended. */
 export function asyncProductText(op: Op, out: CudaEmitter): void {
-  const { m, n, k, transposed } = productShape(op, out.kernel);
+  const { m, n: columns, products, k, transposed } = productShape(op, out.kernel);
+  // Columns of two products of the same rows lie one after the other, as if they were of one.
+  const n = columns * products;
   const [a, b] = ["a", "b"].map((key) => out.shared.places.get(text(op, key))!);
   const stage = out.name(op.operands[0]!);
   const { dtype } = a!.buffer;
@@ -56,8 +58,8 @@ export function asyncProductText(op: Op, out: CudaEmitter): void {
   out.use("rings");
   out.use("wgmma");
   const turned = { a: transposed.includes("a"), b: !transposed.includes("b") };
-  const start = (place: typeof a, rows: string): string =>
-    `ring_address(${bufferName(place!.buffer.name)} + ${stage} * ${place!.stageStride})${rows}`;
+  const start = (place: typeof a, stages: number, rows: string): string =>
+    `ring_address(${bufferName(place!.buffer.name)} + ${stage} * ${place!.stageStride * stages})${rows}`;
   const { bytes } = DTYPES[dtype];
   const depth = INSTRUCTION_BYTES / bytes;
   // In units of 16 bytes, as descriptors have them.
@@ -65,19 +67,25 @@ export function asyncProductText(op: Op, out: CudaEmitter): void {
   const slab = k * SLAB_BYTES;
   const group = ` + threadIdx.x / ${WARP_GROUP} * ${64 * SLAB_BYTES}`;
   const starts = [
-    `tile_descriptor(${start(a, group)}, ${turned.a ? slab : 16})`,
-    `tile_descriptor(${start(b, "")}, ${turned.b ? slab : 16})`,
+    `tile_descriptor(${start(a, 1, group)}, ${turned.a ? slab : 16})`,
+    `tile_descriptor(${start(b, products, "")}, ${turned.b ? slab : 16})`,
   ];
   const scaled = scalingOf(op, m, n, out);
-  const call = products(out, { n, k, depth, dtype, turned, steps: { a: step(turned.a), b: step(turned.b) }, scaled });
-  const accumulator = bufferOf(out.kernel, text(op, "accumulator"));
-  const apart = apartText(accumulator, out);
-  const sums = [bufferName(accumulator.name), ...(apart === null ? [] : apart.names)];
+  const steps = { a: step(turned.a), b: step(turned.b) };
+  const call = productsText(out, { n, k, depth, dtype, turned, steps, scaled, products });
+  const apart = apartText(bufferOf(out.kernel, text(op, "accumulator")), out);
+  const sums = [...accumulatorsOf(op).map(bufferName), ...(apart === null ? [] : apart.names)];
   const scales = scaled === null ? [] : scaleArguments(scaled, stage);
   out.line(`${call}(${[...sums, ...scales, ...starts].join(", ")});`);
 }
 
+/** Names of the accumulators of a product, or of two. */
+function accumulatorsOf(op: Op): string[] {
+  return "twin" in op.attributes ? [text(op, "accumulator"), text(op, "twin")] : [text(op, "accumulator")];
+}
+
 interface Instructions {
+  /** Columns, of all products together. */
   readonly n: number;
   readonly k: number;
   /** Depth of one instruction. */
@@ -87,29 +95,39 @@ interface Instructions {
   /** What a descriptor grows by from one instruction to the next. */
   readonly steps: { readonly a: number; readonly b: number };
   readonly scaled: Scaling | null;
+  /** Products that share the columns. */
+  readonly products: number;
 }
 
 /**
  * Defines the function of a stage's instructions, and gives its name. They are one statement: each that names the whole
  * accumulator has the compiler copy it in its text, and take longer for it.
  */
-function products(out: CudaEmitter, instructions: Instructions): string {
-  const { n, k, depth, dtype, turned, scaled } = instructions;
+function productsText(out: CudaEmitter, instructions: Instructions): string {
+  const { n, k, depth, dtype, turned, scaled, products } = instructions;
   const sum = SUMS[DTYPES[dtype].compute]!;
-  const name = `wgmma_m64n${n}k${depth}_${OPERANDS[dtype]!}_${turned.a ? "t" : "n"}${turned.b ? "t" : "n"}_${k}${scaledName(scaled)}`;
+  const name = `wgmma_m64n${n}k${depth}_${OPERANDS[dtype]!}_${turned.a ? "t" : "n"}${turned.b ? "t" : "n"}_${k}${products > 1 ? "_pair" : ""}${scaledName(scaled)}`;
   const body = isAddedApart(dtype)
     ? partsText(instructions)
-    : startText(instructions, { name: "d", columns: n, isNew: false, b: "b" });
+    : startText(instructions, { names: SUMS_OF.slice(0, products), columns: n, isNew: false, b: "b" });
   const apart = isAddedApart(dtype) ? ", float* p" : "";
   const scales = scaled === null ? "" : scaleParameters(scaled);
-  out.helper(name, `__device__ __forceinline__ void ${name}(${sum.c}* d${apart}${scales}, u64 a, u64 b) {\n${body}\n}`);
+  const sums = parametersText(sum.c, products);
+  out.helper(name, `__device__ __forceinline__ void ${name}(${sums}${apart}${scales}, u64 a, u64 b) {\n${body}\n}`);
   return name;
 }
 
-/** Instructions of a stage into the registers of so many columns; `isNew`: whether those hold nothing before. */
+/** How functions name their accumulators. */
+const SUMS_OF = ["d", "e"] as const;
+
+function parametersText(type: string, products: number): string {
+  return SUMS_OF.slice(0, products).map((name) => `${type}* ${name}`).join(", "); // prettier-ignore
+}
+
+/** Instructions of a stage into the registers of so many columns, of each name as many; `isNew`: whether those hold nothing before. */
 function startText(
   { k, depth, dtype, turned, steps }: Instructions,
-  { name, columns, isNew, b }: { name: string; columns: number; isNew: boolean; b: string },
+  { names, columns, isNew, b }: { names: readonly string[]; columns: number; isNew: boolean; b: string },
 ): string {
   const type = OPERANDS[dtype]!;
   const sum = SUMS[DTYPES[dtype].compute]!;
@@ -129,7 +147,7 @@ function startText(
   return `  asm volatile("wgmma.fence.sync.aligned;\\n"
     ${lines.join("\n    ")}
     "wgmma.commit_group.sync.aligned;"
-    : ${registerOperands(name, sum.register, registers)}
+    : ${names.map((name) => registerOperands(name, sum.register, registers / names.length)).join(", ")}
     : ${descriptors.join(", ")}
     : "memory");`;
 }
@@ -174,7 +192,7 @@ function partsText(instructions: Instructions): string {
     const before = (i + last) % parts;
     // The last part of the stage before brings its scales along.
     const scales = scaled === null ? null : i === 0 ? CARRIED : scalesText(scaled, before * columns);
-    return `${addText(before, columns / 2, scales)}\n${startText(instructions, { name: "p", columns, isNew: true, b })}`;
+    return `${addText(before, columns / 2, scales)}\n${startText(instructions, { names: ["p"], columns, isNew: true, b })}`;
   });
   if (scaled === null) return each.join("\n");
   const carried = scalesText(scaled, last * columns).map((s, row) => `  s[${row}] = ${s};`);
@@ -209,8 +227,8 @@ function registerOperands(name: string, register: string, registers: number): st
 }
 
 export function productWaitText(op: Op, out: CudaEmitter): void {
-  const buffer = bufferOf(out.kernel, text(op, "accumulator"));
-  const name = bufferName(buffer.name);
+  const names = accumulatorsOf(op);
+  const buffer = bufferOf(out.kernel, names[0]!);
   const pending = op.attributes["pending"] as number;
   const apart = apartText(buffer, out);
   // The parts of a product end before the next product begins.
@@ -223,21 +241,22 @@ export function productWaitText(op: Op, out: CudaEmitter): void {
   const registers = (m * n) / out.role.threads;
   const { register, c } = SUMS[dtype as ComputeDType]!;
   const isScaled = apart !== null && apart.names.length > 1;
-  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${apart === null ? "" : "_apart"}${isScaled ? "_scaled" : ""}`;
-  // The compiler moves no use of the accumulator across this.
-  const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${registerOperands("d", register, registers)} :: "memory");`;
+  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${names.length > 1 ? "_pair" : ""}${apart === null ? "" : "_apart"}${isScaled ? "_scaled" : ""}`;
+  // The compiler moves no use of the accumulators across this.
+  const held = SUMS_OF.slice(0, names.length).map((name) => registerOperands(name, register, registers));
+  const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${held.join(", ")} :: "memory");`;
   const body = apart === null ? wait : addText(registers / apart.counts[0]! - 1, apart.counts[0]!, isScaled ? CARRIED : null); // prettier-ignore
   const more = (apart?.names ?? []).map((_, i) => `, float* ${"ps"[i]!}`).join("");
-  out.helper(end, `__device__ __forceinline__ void ${end}(${c}* d${more}) {\n${body}\n}`);
-  out.line(`${end}(${[name, ...(apart?.names ?? [])].join(", ")});`);
+  const sums = parametersText(c, names.length);
+  out.helper(end, `__device__ __forceinline__ void ${end}(${sums}${more}) {\n${body}\n}`);
+  out.line(`${end}(${[...names.map(bufferName), ...(apart?.names ?? [])].join(", ")});`);
 }
 
 /** What a loop over an accumulator's elements tells the ops inside it. */
 export interface FragmentElements {
-  readonly buffer: string;
   readonly lanes: number;
-  /** Text of the place of what the iteration counts, and the dtype it lies there in. */
-  readonly place: string;
+  /** Of each accumulator, text of the place of what the iteration counts, and the dtype it lies there in. */
+  readonly places: ReadonlyMap<string, string>;
   readonly dtype: DType;
   /** The cast that has been done already. */
   readonly cast: Op | null;
@@ -254,7 +273,7 @@ const SHORT_BODY = 24;
  * A loop over the elements of an accumulator. Each thread has, of each eight columns, two neighbours in two rows eight apart:
  * a warp puts some columns after the other into its rows of a shared buffer, and takes them from there row by row. So the body
  * is one loop and is written out once, however many registers there are. What the body casts before all else is cast
- * before it is put there, and takes half the room.
+ * before it is put there, and takes half the room. Of two accumulators, which the body combines, there are half as many columns of each.
  */
 export function fragmentLoopText(op: Op, out: CudaEmitter): void {
   loopsText(op, null, out);
@@ -267,8 +286,13 @@ export function fragmentBranch(op: Op): readonly [Op, Op] | null {
     return more.length === 0 && loop?.name === "for" && loop.attributes["map"] === "fragment" ? loop : null;
   });
   if (first == null || second == null) return null;
-  const way = (loop: Op): unknown[] => [text(loop, "fragment"), text(loop, "through"), dtypeOf(firstCast(loop))];
-  return way(first).every((part, i) => part === way(second)[i]) ? [first, second] : null;
+  const way = (loop: Op): unknown[] => [...fragmentsOf(loop), text(loop, "through"), dtypeOf(firstCast(loop))];
+  return way(first).join() === way(second).join() ? [first, second] : null;
+}
+
+/** Names of the accumulators whose elements a loop counts. */
+function fragmentsOf(loop: Op): string[] {
+  return "twin" in loop.attributes ? [text(loop, "fragment"), text(loop, "twin")] : [text(loop, "fragment")];
 }
 
 export function fragmentBranchText(condition: string, [first, second]: readonly [Op, Op], out: CudaEmitter): void {
@@ -281,18 +305,19 @@ function loopsText(
   out: CudaEmitter,
 ): void {
   out.use("here");
-  const [name, through] = [text(op, "fragment"), bufferOf(out.kernel, text(op, "through"))];
-  const { dtype: summed, shape } = bufferOf(out.kernel, name);
+  const [names, through] = [fragmentsOf(op), bufferOf(out.kernel, text(op, "through"))];
+  const { dtype: summed, shape } = bufferOf(out.kernel, names[0]!);
   const [, n] = shape as readonly [number, number];
   const cast = firstCast(op);
   const wide = PATCH_COLUMNS - PATCH_PAD;
   const dtype = cast === null || n % (2 * wide) !== 0 ? summed : dtypeOf(cast);
-  const columns = wide * (DTYPES[summed].bytes / DTYPES[dtype!].bytes);
-  const stride = columns + PATCH_PAD;
+  const all = wide * (DTYPES[summed].bytes / DTYPES[dtype!].bytes);
+  const columns = all / names.length;
+  const stride = all + PATCH_PAD;
   const [height, width] = through.shape as readonly [number, number];
   if (n % columns !== 0 || width !== PATCH_COLUMNS || height < (out.role.threads / 32) * WARP_ROWS)
     throw new InternalCompilerError(`no way for an accumulator of ${n} columns through ${height}×${width}`);
-  const put = putText(out, n, { from: summed, to: dtype! }, columns);
+  const put = putText(out, n, { from: summed, to: dtype! }, { columns, stride, products: names.length });
   const type = C_TYPE[dtype!];
   const own = out.name(op.regions[0]!.arguments[0]!);
   const [t, patch, part] = [`t${own}`, `p${own}`, `c${own}`];
@@ -310,10 +335,8 @@ function loopsText(
         `const i64 ${v} = (${t} / 32 * ${WARP_ROWS} + ${l} / ${across}) * ${n / lanes} + ${part} * ${across} + ${l} % ${across};`,
       );
       const place = `${patch} + ${l} / ${across} * ${stride} + ${l} % ${across} * ${lanes}`;
-      out.inFragment(
-        { buffer: name, lanes, place, dtype: dtype!, cast: dtype === summed ? null : firstCast(loop) },
-        body,
-      );
+      const places = new Map(names.map((name, i) => [name, i === 0 ? place : `${place} + ${i * columns}`]));
+      out.inFragment({ lanes, places, dtype: dtype!, cast: dtype === summed ? null : firstCast(loop) }, body);
     });
   };
 
@@ -321,7 +344,7 @@ function loopsText(
   out.line(`${type}* const ${patch} = (${type}*)(${bufferName(through.name)} + ${t} / 32 * ${WARP_ROWS * width});`);
   out.line("#pragma unroll 1");
   out.block(`for (u32 ${part} = 0; ${part} < ${n / columns}; ${part}++)`, () => {
-    out.line(`${put}(${patch}, ${bufferName(name)}, ${part}, ${t} % 32);`);
+    out.line(`${put}(${patch}, ${names.map(bufferName).join(", ")}, ${part}, ${t} % 32);`);
     if (otherwise === null) return taken(op);
     out.block(`if (${otherwise.condition})`, () => taken(op), "} else {");
     out.indented(() => taken(otherwise.loop));
@@ -337,7 +360,8 @@ function dtypeOf(cast: Op | null): Narrow | null {
 /** The cast to 16 bits that is all that happens to the accumulator's element; null where there is none. */
 function firstCast(loop: Op): Op | null {
   const [body] = loop.regions as [Region];
-  const fragment = text(loop, "fragment");
+  const [fragment, ...others] = fragmentsOf(loop);
+  if (others.length > 0) return null;
   const loaded = new Set<Value>();
   const users: Op[] = [];
   walk(body, (op) => {
@@ -350,27 +374,42 @@ function firstCast(loop: Op): Op | null {
   return from === "f32" && (kind === "bf16" || kind === "f16") ? user : null;
 }
 
-/** Defines how a warp puts columns of its part of an accumulator into its patch, and gives the function's name. */
+interface Put {
+  /** Columns that are put there, of each of the accumulators. */
+  readonly columns: number;
+  /** Elements from one row of the patch to the next. */
+  readonly stride: number;
+  readonly products: number;
+}
+
+/** Defines how a warp puts columns of its part of accumulators into its patch, and gives the function's name. */
 function putText(
   out: CudaEmitter,
   n: number,
   { from, to }: { readonly from: DType; readonly to: DType },
-  columns: number,
+  { columns, stride, products }: Put,
 ): string {
-  const name = `put_fragment_${n}_${to}`;
-  const stride = columns + PATCH_PAD;
-  const pair = (at: string, first: number): string =>
+  const name = `put_${products > 1 ? "pair" : "fragment"}_${n}_${to}`;
+  const pair = (at: string, d: string, first: number): string =>
     to === from
-      ? `*reinterpret_cast<${PAIRS[to]!}2*>(${at}) = make_${PAIRS[to]!}2(d[${first}], d[${first + 1}]);`
-      : `*reinterpret_cast<u32*>(${at}) = pair_of_${to}(d[${first}], d[${first + 1}]);`;
+      ? `*reinterpret_cast<${PAIRS[to]!}2*>(${at}) = make_${PAIRS[to]!}2(${d}[${first}], ${d}[${first + 1}]);`
+      : `*reinterpret_cast<u32*>(${at}) = pair_of_${to}(${d}[${first}], ${d}[${first + 1}]);`;
   if (to !== from)
     out.helper(
       `pair_of_${to}`,
       `__device__ __forceinline__ u32 pair_of_${to}(float low, float high) { u32 r; asm("cvt.rn.${to}x2.f32 %0, %2, %1;" : "=r"(r) : "f"(low), "f"(high)); return r; }`,
     );
+  const sums = SUMS_OF.slice(0, products);
+  const held = (d: string): string => (products > 1 ? `acc_${d}` : "acc");
+  const each = sums.map((d, i) => {
+    const at = i === 0 ? "at" : `at + ${i * columns}`;
+    return `        const ${C_TYPE[from]}* ${d} = ${held(d)} + (p * ${columns / 8} + j) * 4;
+        ${pair(`${at} + j * 8`, d, 0)}
+        ${pair(`${at} + j * 8 + ${8 * stride}`, d, 2)}`;
+  });
   out.helper(
     name,
-    `__device__ __forceinline__ void ${name}(${C_TYPE[to]}* patch, const ${C_TYPE[from]}* acc, u32 part, u32 lane) {
+    `__device__ __forceinline__ void ${name}(${C_TYPE[to]}* patch, ${sums.map((d) => `const ${C_TYPE[from]}* ${held(d)}`).join(", ")}, u32 part, u32 lane) {
   ${C_TYPE[to]}* const at = patch + lane / 4 * ${stride} + lane % 4 * 2;
   __syncwarp();
 #pragma unroll
@@ -378,9 +417,7 @@ function putText(
     if (p == part)
 #pragma unroll
       for (int j = 0; j < ${columns / 8}; j++) {
-        const ${C_TYPE[from]}* d = acc + (p * ${columns / 8} + j) * 4;
-        ${pair("at + j * 8", 0)}
-        ${pair(`at + j * 8 + ${8 * stride}`, 2)}
+${each.join("\n")}
       }
   __syncwarp();
 }`,

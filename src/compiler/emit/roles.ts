@@ -176,8 +176,10 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
   const from = bufferOf(kernel, text(op, "from"));
   const to = out.shared.places.get(text(op, "to"))!;
   const { stages } = ringPlace(op, out);
-  const [, rows, columns] = to.buffer.shape as readonly [number, number, number];
+  const [own, rows, columns] = to.buffer.shape as readonly [number, number, number];
   const { peer, indices, stage, end } = copyOperands(op, from);
+  // Where a stage of the ring has two tiles of an operand, each is a stage of its buffer.
+  const ofRing = `${out.name(stage)}${own === stages ? "" : ` / ${own / stages}`}`;
   const at = indices.map((v) => out.name(v));
   const source = peer === null ? bufferName(from.name) : out.address(op, peer, "from");
   const matrix = matrixText(op, from, at, end === null ? null : out.name(end));
@@ -219,7 +221,7 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
       out.block(`if (threadIdx.x == ${first})`, () => {
         out.line("#pragma unroll");
         out.line(
-          `for (int s = 0; s < ${columns / slab}; s++) ring_load(${tile} + s * ${rows * slab}, ${taken}, ring_full<${stages}>(${ringName(op)}, ${out.name(stage)}), ${places.join(", ")});`,
+          `for (int s = 0; s < ${columns / slab}; s++) ring_load(${tile} + s * ${rows * slab}, ${taken}, ring_full<${stages}>(${ringName(op)}, ${ofRing}), ${places.join(", ")});`,
         );
       });
     },

@@ -10,11 +10,13 @@ import type { Block, Copy, Machine } from "./machine.js";
 import type { SignalKind, Strand, WaitKind } from "./order/flags.js";
 import { CLOSE, OPEN, READ, type Trace, WRITE } from "./order/trace.js";
 
-/** Sizes of a product of tiles, and which of them lie the other way round: "", "a", "b" or "ab". */
+/** Sizes of a product of tiles, the stages that they are, and which of them lie the other way round: "", "a", "b" or "ab". */
 export interface ProductShape {
   readonly m: number;
   readonly n: number;
   readonly k: number;
+  readonly stageA: number;
+  readonly stageB: number;
   readonly transposed: string;
 }
 
@@ -53,14 +55,13 @@ export interface TileValues {
   spareRow(machine: Machine, f: Block, to: number, at: number, length: number): void;
   /** Zeroes an accumulator. */
   clear(machine: Machine, f: Block, accumulator: number): void;
-  /** accumulator += a[stage] · b[stage], each element of which is multiplied by its scales first. */
+  /** accumulator += a[stageA] · b[stageB], each element of which is multiplied by its scales first. */
   multiply(
     machine: Machine,
     f: Block,
     accumulator: number,
     a: number,
     b: number,
-    stage: number,
     of: ProductShape,
     scales: Scales,
   ): void;
@@ -148,36 +149,47 @@ export function multiply(
   a: number,
   b: number,
   stage: number,
+  twin: number,
   scaleA: number,
   scaleB: number,
 ): void {
   const isAsync = op.attributes["async"] === true;
   const read = [a, b, scaleA, scaleB].filter((j) => j >= 0);
   const copies = read.map(() => (isAsync ? (trace?.newCopy() ?? 0) : 0));
+  const shape = productShape(op, machine.kernel);
+  /** The elements that are read of a buffer: of b, a stage for each product. */
+  const partOf = (j: number): readonly [from: number, size: number] => {
+    const [, rows, cols] = machine.shapes[j] as [number, number, number];
+    const size = rows * cols * (j === b ? shape.products : 1);
+    return [stage * size, size];
+  };
   const note = (g: Block, kind: number): void => {
     if (trace === null) return;
     const strand = strandOf(trace, g);
     read.forEach((j, i) => {
-      const [, rows, cols] = machine.shapes[j] as [number, number, number];
-      const size = rows * cols;
-      trace.accessOwn(strand, trace.numberOf(op), f.memories[j]!, j, stage * size, size, READ | kind, copies[i]!);
+      const [from, size] = partOf(j);
+      trace.accessOwn(strand, trace.numberOf(op), f.memories[j]!, j, from, size, READ | kind, copies[i]!);
     });
   };
   for (const j of read) {
-    const [stages, rows, cols] = machine.shapes[j] as [number, number, number];
+    const stages = Math.floor(machine.shapes[j]![0]! / (j === b ? shape.products : 1));
     if (!(stage >= 0 && stage < stages)) machine.faults.dimension(f, op, j, 0, stage);
-    const [from, size] = [stage * rows * cols, rows * cols];
+    const [from, size] = partOf(j);
     const hole = f.written[j]?.subarray(from, from + size).indexOf(0) ?? -1;
     if (hole >= 0) machine.faults.unwritten(f, op, j, f.rank, from + hole);
   }
-  const shape = productShape(op, machine.kernel);
   const scalesOf = (buffer: number, rows: number): ScalesOf => {
     if (buffer < 0) return { buffer, count: 0, per: 1 };
     const per = rowsPerScale(rows, machine.kernel.buffers[buffer]!);
     return { buffer, count: rows / per, per };
   };
   const scales = { a: scalesOf(scaleA, shape.m), b: scalesOf(scaleB, shape.n) };
-  const product = (): void => values?.multiply(machine, f, accumulator, a, b, stage, shape, scales);
+  const sums = twin < 0 ? [accumulator] : [accumulator, twin];
+  const product = (): void =>
+    sums.forEach((sum, i) => {
+      const of = { ...shape, stageA: stage, stageB: stage * sums.length + i };
+      values?.multiply(machine, f, sum, a, b, of, scales);
+    });
   note(f, isAsync ? OPEN : 0);
   if (!isAsync) return product();
   // It takes its tiles as they are when it is waited for: a stage that is filled anew before is seen to be wrong.

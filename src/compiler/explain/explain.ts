@@ -86,6 +86,8 @@ export interface ProductStep {
   readonly unit: string;
   /** Rows, columns and depth of a tile; null for a product that goes by elements. */
   readonly tile: readonly [m: number, n: number, k: number] | null;
+  /** Products of the same rows that a tile is of each. */
+  readonly products: number;
   /** Stages of tiles in shared memory. */
   readonly stages: number;
   /** Buffers whose rows are sent to the other ranks while it goes on. */
@@ -277,17 +279,19 @@ function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
   walkKernel(kernel, (op, parents) => {
     const why = op.attributes["product"];
     const at = placeOf(op.span, source);
-    if (typeof why === "string") found.push({ at, unit: "scalar units", tile: null, stages: 0, gathers: [], why });
+    if (typeof why === "string")
+      found.push({ at, unit: "scalar units", tile: null, products: 1, stages: 0, gathers: [], why });
     if (op.name !== "mma") return;
-    const { m, n, k, unit } = productShape(op, kernel);
+    const { m, n, k, products, unit } = productShape(op, kernel);
     const { dtype, shape } = bufferOf(kernel, text(op, "a"));
     const [stages] = shape as readonly number[];
     const instruction =
-      op.attributes["async"] === true ? `wgmma m64n${n}k${32 / DTYPES[dtype].bytes}` : "mma.sync m16n8k16";
+      op.attributes["async"] === true ? `wgmma m64n${n * products}k${32 / DTYPES[dtype].bytes}` : "mma.sync m16n8k16";
     found.push({
       at,
       unit: unit === "scalar" ? "scalar units" : instruction,
       tile: [m, n, k],
+      products,
       stages: stages!,
       gathers: gatheredBy(
         parents.findLast((p) => p.name === "roles"),

@@ -64,7 +64,7 @@ export function tileWindow(source: TileSource, indices: readonly number[], end: 
   };
 }
 
-/** Sizes of the tiles that an `mma` multiplies, which of them lie the other way round, and what multiplies them. */
+/** Sizes of the tiles that an `mma` multiplies, how many products that are, which tiles lie the other way round, and what multiplies them. */
 export function productShape(
   op: Op,
   kernel: Kernel,
@@ -72,6 +72,7 @@ export function productShape(
   readonly m: number;
   readonly n: number;
   readonly k: number;
+  readonly products: 1 | 2;
   readonly transposed: string;
   readonly unit: "tensor" | "scalar";
 } {
@@ -80,7 +81,8 @@ export function productShape(
   const [rows, columns] = [a, b].map((buffer) => buffer!.shape.slice(1) as number[]) as [number[], number[]];
   const [m, k] = (transposed.includes("a") ? rows.toReversed() : rows) as [number, number];
   const n = (transposed.includes("b") ? columns[0] : columns[1])!;
-  return { m, n, k, transposed, unit: a!.dtype === "f32" ? "scalar" : "tensor" };
+  const products = "twin" in op.attributes ? 2 : 1;
+  return { m, n, k, products, transposed, unit: a!.dtype === "f32" ? "scalar" : "tensor" };
 }
 
 /**

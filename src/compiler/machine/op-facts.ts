@@ -40,9 +40,10 @@ function isNarrow(kind: string): boolean {
  * which they do half as many as of 8; one of the scalar units.
  */
 export function productOps(op: Op, kernel: Kernel): { readonly scalar: number; readonly tensor: number } {
-  const { m, n, k, unit } = productShape(op, kernel);
+  const { m, n, k, products, unit } = productShape(op, kernel);
   const { bytes } = DTYPES[bufferOf(kernel, text(op, "a")).dtype];
-  return unit === "scalar" ? { scalar: m * n * k, tensor: 0 } : { scalar: 0, tensor: m * n * k * bytes };
+  const all = m * n * k * products;
+  return unit === "scalar" ? { scalar: all, tensor: 0 } : { scalar: 0, tensor: all * bytes };
 }
 
 /** Bytes of a tile that `copy_tile` loads. It is cut off where its source ends. */

@@ -11,7 +11,7 @@ import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type
 import { definitionOf } from "../ir/ops.js";
 import { rewriteOps, Substitution, walk } from "../ir/visit.js";
 import { Definitions } from "./support/analysis.js";
-import { contractOf } from "./support/contraction.js";
+import { contractsIn } from "./support/contraction.js";
 import { isRowFold } from "./support/row-folds.js";
 
 export function fuseRows(kernel: Kernel): Kernel {
@@ -90,7 +90,7 @@ class RowFusion {
     if (fold !== undefined && !(standsAlone(fold, body) && isKnownBefore(fold, body))) return null;
     const rows = isEach ? variables : variables - 1;
     if (rows === 0 && fold === undefined) return null; // all elements in one row: more than one block should have them
-    if (contractOf(op) !== undefined) return null;
+    if (contractsIn(op).length > 0) return null;
     return { op, uses: this.usesOf(op, rows), folds: fold !== undefined, rows };
   }
 

@@ -12,6 +12,7 @@ import { linearize } from "./linearize.js";
 import { lowerTensors } from "./lower-tensors.js";
 import { mapGrid } from "./map-grid.js";
 import { mapRows } from "./map-rows.js";
+import { pairProducts } from "./pair-products.js";
 import { raiseProducts } from "./raise-products.js";
 import { rematerialize } from "./rematerialize.js";
 import { overlapExchanges } from "./overlap-exchanges.js";
@@ -40,6 +41,7 @@ export const PIPELINE: readonly Pass[] = [
     ...reading(["transfers", "protocol"], stageTransfers),
   },
   { name: "forward-scratch", from: "rank", to: "rank", ...reading(["protocol"], forwardScratch) },
+  { name: "pair-products", from: "rank", to: "rank", ...reading(["roles"], pairProducts) },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "engine-copies", from: "rank", to: "rank", ...reading(["copies"], engineCopies) },

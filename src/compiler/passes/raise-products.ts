@@ -6,7 +6,7 @@ import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
 import { rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
 import { Definitions } from "./support/analysis.js";
-import { contractOf, viewContraction } from "./support/contraction.js";
+import { contractsIn, viewContraction } from "./support/contraction.js";
 
 export function raiseProducts(kernel: Kernel): Kernel {
   const definitions = new Definitions(kernel);
@@ -32,7 +32,7 @@ export function raiseProducts(kernel: Kernel): Kernel {
 
 /** The only fold of products, as long as something that is known before, in the body of a tile loop over several variables. */
 function productOf(loop: Op, definitions: Definitions): Op | null {
-  if (loop.name !== "for" || loop.attributes["map"] !== "tiles" || contractOf(loop) !== undefined) return null;
+  if (loop.name !== "for" || loop.attributes["map"] !== "tiles" || contractsIn(loop).length > 0) return null;
   const { ops } = loop.regions[0]!;
   // As is a quotient of lengths, which nothing computes where no element asks for it: its divisor may be 0.
   const isInside = (v: Value): boolean => ops.some((op) => op.results.includes(v));

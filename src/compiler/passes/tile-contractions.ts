@@ -11,7 +11,7 @@ import { type Buffer, type Kernel, type Op, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { isAddedApart } from "../ir/tile-window.js";
 import { scalar } from "../ir/types.js";
-import { copyRegion, rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
+import { copyRegion, rewriteOps, Substitution } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import { extent, type Extent, productOf } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
@@ -19,13 +19,12 @@ import { Definitions } from "./support/analysis.js";
 import {
   accumulatedIn,
   type Contraction,
-  contractOf,
+  contractsOf,
   copyTile,
   misfitOf,
   needsRoles,
   type Refusal,
   transposedOf,
-  viewContraction,
 } from "./support/contraction.js";
 import {
   cutDepth,
@@ -37,11 +36,12 @@ import {
   type Slices,
   sumOf,
 } from "./support/depth-slices.js";
+import { findProducts } from "./support/found-products.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
 import { isReadElsewhere, type Movers, moversFor } from "./support/product-movers.js";
 import { productGroups } from "./support/product-groups.js";
 import type { Product } from "./support/product-places.js";
-import { type Completed, emitRoles, type RoleShape } from "./support/role-products.js";
+import { type Completed, emitRoles, pairShape, type RoleShape } from "./support/role-products.js";
 import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
@@ -49,20 +49,8 @@ type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "ro
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
-  const found = new Map<Op, Contraction>();
-  const refused = new Map<Op, Refusal>();
-  walkKernel(kernel, (op, parents) => {
-    if (op.name !== "contract") return;
-    const loop = parents.at(-1)!;
-    const view: Contraction | Refusal =
-      contractOf(loop) === op
-        ? viewContraction(loop, op, kernel, definitions, options.roles !== null)
-        : { reason: "another product stands in the same loop, or a condition around it" };
-    if ("reason" in view) refused.set(op, view);
-    else found.set(loop, view);
-  });
+  const { found, refused, roles } = findProducts(kernel, definitions, options.roles);
   if (found.size === 0 && refused.size === 0) return kernel;
-  const roles = rolesFor([...found.values()], options);
   for (const [loop, match] of roles === null ? found : [])
     if (needsRoles(match)) {
       found.delete(loop);
@@ -81,7 +69,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const movers = new Map<Op, Movers>();
   for (const [loop, match] of roles === null ? [] : found) {
     const moved = moversFor(loop, match, kernel, definitions);
-    if (moved !== null) movers.set(loop, moved);
+    const isOfBoth = match.twin === null || (moved?.operand === "a" && match.twin.b.buffer !== match.a.buffer);
+    if (moved !== null && isOfBoth) movers.set(loop, moved);
   }
   const groups = roles === null ? [] : productGroups(kernel, found, movers, definitions);
   const [product] = found;
@@ -234,6 +223,7 @@ function lengthsOf(
     tiles: productOf(tiles),
     rows: loop[variables.indexOf(match.row)]!,
     steps: extent("ceildiv", depth ?? 1, k),
+    products: contractsOf(match).length,
     isShared: depth !== null && !bounds.includes(null),
   };
 }
@@ -253,21 +243,10 @@ function foldOf(op: Op, { reason }: Refusal, build: Builder, values: Substitutio
   return build.op("reduce", [from, to], { fn: "sum", product: reason }, op.results[0]!.type, [body])!;
 }
 
-/** Roles where the machine has them, for operands that its instructions for matrices in shared memory take. */
-function rolesFor(products: readonly Contraction[], { roles }: TileOptions): RoleShape | null {
-  const isTaken = ({ a, b }: Contraction): boolean =>
-    a.dtype !== "f32" &&
-    [a, b].every((view) => view.indices.length <= MOST_DIMENSIONS && view.rows < view.indices.length - 1);
-  return products.length > 0 && products.every(isTaken) ? roles : null;
+/** A stage has as many bytes of each row, whatever the operands: what the copy engine swizzles. Two products share the columns. */
+function roleShape({ a, twin }: Contraction, roles: RoleShape): RoleShape {
+  return { ...(twin === null ? roles : pairShape(roles)), k: (roles.k * 2) / DTYPES[a.dtype].bytes };
 }
-
-/** A stage has as many bytes of each row, whatever the operands: what the copy engine swizzles. */
-function roleShape({ a }: Contraction, roles: RoleShape): RoleShape {
-  return { ...roles, k: (roles.k * 2) / DTYPES[a.dtype].bytes };
-}
-
-/** Dimensions that a tensor map describes. */
-const MOST_DIMENSIONS = 5;
 
 type TileShape = PassOptions["tile"];
 

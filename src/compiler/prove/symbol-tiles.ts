@@ -23,7 +23,7 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       f.own[accumulator] = Array.from({ length: machine.lengths[accumulator]! }, () => algebra.accumulator());
     },
 
-    multiply(_machine, f, accumulator, a, b, stage, { m, n, k, transposed }, scales) {
+    multiply(_machine, f, accumulator, a, b, { m, n, k, stageA, stageB, transposed }, scales) {
       // From one term, and from one row or column of the product, to the next.
       const [termOfA, rowOfA] = transposed.includes("a") ? [m, 1] : [1, k];
       const [termOfB, columnOfB] = transposed.includes("b") ? [1, k] : [n, 1];
@@ -34,7 +34,7 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       const scaleOf = ({ buffer, count, per }: ScalesOf, at: number): Number_ | undefined => {
         if (buffer < 0) return 1;
         const memory = own(f, buffer);
-        const place = stage * count + Math.floor(at / per);
+        const place = stageA * count + Math.floor(at / per);
         return memory[place] === undefined ? undefined : elementOf(machine, memory, buffer, f.rank, place);
       };
       // One line of a tile, `step` elements apart. A scale of the sum is one of each term.
@@ -51,10 +51,10 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
         return algebra.factors(values);
       };
       const columns = Array.from({ length: n }, (_, j) =>
-        line(b, stage * k * n + j * columnOfB, termOfB, scaleOf(scales.b, j)),
+        line(b, stageB * k * n + j * columnOfB, termOfB, scaleOf(scales.b, j)),
       );
       for (let i = 0; i < m; i++) {
-        const row = line(a, stage * m * k + i * rowOfA, termOfA, scaleOf(scales.a, i));
+        const row = line(a, stageA * m * k + i * rowOfA, termOfA, scaleOf(scales.a, i));
         for (let j = 0; j < n; j++) {
           const column = columns[j]!;
           // Of what is anything, there comes nothing that anybody has written.

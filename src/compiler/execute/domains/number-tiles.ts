@@ -42,28 +42,28 @@ export const NUMBER_TILES: TileValues = {
   },
 
   /** k increases; the accumulator is rounded to f32 after every four exact products, as tensor cores round after a few. */
-  multiply(machine, f, accumulator, a, b, stage, { m, n, k, transposed }, scales) {
+  multiply(machine, f, accumulator, a, b, { m, n, k, stageA, stageB, transposed }, scales) {
     const c = f.own[accumulator] as Numbers;
     const kind = machine.kernel.buffers[a]!.dtype;
     const other = machine.kernel.buffers[b]!.dtype;
     const [isTurned, isOtherTurned] = [transposed.includes("a"), transposed.includes("b")];
     if (DTYPES[kind].kind === "int") {
-      const x = upright((f.own[a] as Numbers).subarray(stage * m * k, (stage + 1) * m * k), isTurned, m, k);
-      const y = upright((f.own[b] as Numbers).subarray(stage * k * n, (stage + 1) * k * n), isOtherTurned, k, n);
+      const x = upright((f.own[a] as Numbers).subarray(stageA * m * k, (stageA + 1) * m * k), isTurned, m, k);
+      const y = upright((f.own[b] as Numbers).subarray(stageB * k * n, (stageB + 1) * k * n), isOtherTurned, k, n);
       for (let i = 0; i < m; i++)
         for (let p = 0; p < k; p++)
           for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + Math.imul(x[i * k + p]!, y[p * n + j]!);
       return;
     }
-    left = decodeStage(kind, f.own[a] as Numbers, stage * m * k, m * k, left);
-    right = decodeStage(other, f.own[b] as Numbers, stage * k * n, k * n, right);
+    left = decodeStage(kind, f.own[a] as Numbers, stageA * m * k, m * k, left);
+    right = decodeStage(other, f.own[b] as Numbers, stageB * k * n, k * n, right);
     const isScaled = scales.a.buffer >= 0 || scales.b.buffer >= 0;
     const sums = isScaled ? new Float32Array(m * n) : (c as Float32Array);
     addProduct(sums, upright(left, isTurned, m, k), upright(right, isOtherTurned, k, n), m, n, k);
     if (!isScaled) return;
     const [rows, columns] = [scales.a, scales.b].map(({ buffer, count, per }) => {
       const held = buffer < 0 ? null : (f.own[buffer] as Numbers);
-      return (i: number): number => (held === null ? 1 : held[stage * count + Math.floor(i / per)]!);
+      return (i: number): number => (held === null ? 1 : held[stageA * count + Math.floor(i / per)]!);
     }) as [(i: number) => number, (j: number) => number];
     for (let i = 0; i < m; i++)
       for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + sums[i * n + j]! * Math.fround(rows(i) * columns(j));

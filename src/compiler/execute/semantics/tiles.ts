@@ -43,11 +43,11 @@ export function fragmentClear(w: Writer, op: OpOf<"fragment_clear">): void {
 
 export function mma(w: Writer, op: OpOf<"mma">): void {
   w.ran(op);
-  const { accumulator, a, b, scaleA, scaleB } = op.attributes;
-  const scales = [scaleA, scaleB].map((name) => (name === undefined ? -1 : number(w, name)));
+  const { accumulator, a, b, twin, scaleA, scaleB } = op.attributes;
+  const others = [twin, scaleA, scaleB].map((name) => (name === undefined ? -1 : number(w, name)));
   const stage = w.known(op.operands[0], "the stage of a product");
   w.line(
-    `tiles.multiply(${context(w, op)},${number(w, accumulator)},${number(w, a)},${number(w, b)},${stage},${scales.join(",")});`,
+    `tiles.multiply(${context(w, op)},${number(w, accumulator)},${number(w, a)},${number(w, b)},${stage},${others.join(",")});`,
   );
 }
 

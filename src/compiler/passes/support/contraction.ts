@@ -54,6 +54,8 @@ export interface Contraction {
   readonly a: OperandView;
   readonly b: OperandView;
   readonly scales: { readonly a: ScaleView | null; readonly b: ScaleView | null };
+  /** A second product of the same loop and the same a, whose b lies as this one's does; null where there is none. */
+  readonly twin: { readonly contract: Op; readonly b: OperandView } | null;
 }
 
 /** Why a product is left to scalar arithmetic, and what would bring it to the units for matrices. */
@@ -61,10 +63,15 @@ export interface Refusal {
   readonly reason: string;
 }
 
-/** The product that a loop over elements computes, if it computes one. */
-export function contractOf(loop: Op): Op | undefined {
+/** The products that a loop over elements computes of each. */
+export function contractsIn(loop: Op): readonly Op[] {
   const isTiles = loop.name === "for" && loop.attributes["map"] === "tiles";
-  return isTiles ? loop.regions[0]!.ops.find((op) => op.name === "contract") : undefined;
+  return isTiles ? loop.regions[0]!.ops.filter((op) => op.name === "contract") : [];
+}
+
+/** The ops of a loop's products, the one of the accumulator first, then that of its twin. */
+export function contractsOf({ contract, twin }: Contraction): readonly Op[] {
+  return twin === null ? [contract] : [contract, twin.contract];
 }
 
 /** Dtypes of operands that are multiplied by tiles: 16-bit floats on tensor cores, f32 on the scalar units. */
@@ -141,7 +148,7 @@ export function viewContraction(
     if (found[of] !== null) return { reason: "an operand has two scales; multiply one by the other before" };
     found[of] = laid.view;
   }
-  return { contract, row, column, depth, a, b, scales: found };
+  return { contract, row, column, depth, a, b, scales: found, twin: null };
 }
 
 /** How scales lie in memory, and which of the product's variables they go along besides the depth. */

@@ -11,6 +11,7 @@ import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
 import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
+import { contractsOf } from "./contraction.js";
 import type { Product } from "./product-places.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
@@ -32,6 +33,8 @@ export interface ProductLengths {
   readonly tiles: Extent;
   /** Stages that a tile's operands take. */
   readonly steps: Extent;
+  /** Products of the loop, each of which has sums. */
+  readonly products: number;
 }
 
 export interface Slices {
@@ -43,9 +46,9 @@ export interface Slices {
   readonly sums: SliceSums;
 }
 
-/** Where sums of slices go: memory of each product's, [slice, …variables of the loop], and their dtype. */
+/** Where sums of slices go: of each loop, memory of each of its products', [slice, …variables of the loop], and their dtype. */
 export interface SliceSums {
-  readonly buffers: readonly string[];
+  readonly buffers: readonly (readonly string[])[];
   readonly dtype: DType;
 }
 
@@ -80,11 +83,13 @@ export function declareSums(
   buffers: Buffer[],
 ): SliceSums {
   const most = mosts.reduce((a, b) => extent("max", a, b));
-  const names = products.map(({ loop }) => {
-    const name = freshName({ buffers }, "slices");
-    buffers.push({ name, role: "scratch", dtype, shape: [most, ...loop], symmetric: false });
-    return name;
-  });
+  const names = products.map(({ loop, products: count }) =>
+    Array.from({ length: count }, () => {
+      const name = freshName({ buffers }, "slices");
+      buffers.push({ name, role: "scratch", dtype, shape: [most, ...loop], symmetric: false });
+      return name;
+    }),
+  );
   return { buffers: names, dtype };
 }
 
@@ -105,7 +110,8 @@ export function cutDepth(
   const wanted = build.binary("max", build.extent(most), one);
   const deep = build.ceilDiv(whole, wanted);
   const part = build.constant(Math.max(1, Math.round(options.elements / UNIT)));
-  const traffic = build.div(build.mul(wanted, build.extent(sumOf(products.map(({ loop }) => productOf(loop))))), part);
+  const elements = products.map(({ loop, products: count }) => extent("mul", productOf(loop), count));
+  const traffic = build.div(build.mul(wanted, build.extent(sumOf(elements))), part);
   const units = build.mul(build.extent(tiles), wanted);
   const rounds = build.ceilDiv(units, build.constant(blocks));
   const busy = build.mul(deep, build.binary("max", rounds, one));
@@ -139,11 +145,11 @@ export function emitSums(
   });
 }
 
-/** The loop's body over all elements, the product replaced by the sum over its slices. */
+/** The loop's body over all elements, each product replaced by the sum over its slices. */
 function emitSum(
   { op, match }: Product,
   { count, sums: { dtype } }: Slices,
-  sums: string,
+  sums: readonly string[],
   world: number,
   build: Builder,
   values: Substitution,
@@ -164,8 +170,9 @@ function emitSum(
       });
       op.regions[0]!.arguments.forEach((v, d) => inner.set(v, build.add(low[d]!, places[d]!)));
       rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
-        if (o !== match.contract) return false;
-        const sum = b.reduce("sum", b.constant(0), count, (s) => b.load(sums, [s, ...places], scalar(dtype)));
+        const own = contractsOf(match).indexOf(o);
+        if (own < 0) return false;
+        const sum = b.reduce("sum", b.constant(0), count, (s) => b.load(sums[own]!, [s, ...places], scalar(dtype)));
         v.set(o.results[0]!, sum);
         return true;
       });

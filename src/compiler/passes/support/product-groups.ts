@@ -3,11 +3,12 @@
  * queries, keys and values, and what one stores no other touches. Their tiles are counted one product after the other, so that few
  * tiles of one do not leave blocks without work, and that all are begun and ended once.
  */
-import type { Kernel, Op, Value } from "../../ir/module.js";
+import type { Kernel, Op } from "../../ir/module.js";
 import { definitionOf } from "../../ir/ops.js";
 import { buffersNamed, walk } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
-import type { Contraction, OperandView } from "./contraction.js";
+import type { Contraction } from "./contraction.js";
+import { viewText } from "./operand-text.js";
 import { isApart, type Movers } from "./product-movers.js";
 
 /**
@@ -51,12 +52,12 @@ function goesWith(
   return (
     !movers.has(op) &&
     (moved === undefined || (moved.operand === "a" && isApart(op, moved.barrier, one.a.buffer, kernel))) &&
-    [one, other].every(({ scales }) => scales.a === null && scales.b === null) &&
+    [one, other].every(({ scales, twin }) => scales.a === null && scales.b === null && twin === null) &&
     [first, op].every((loop) => loop.regions[0]!.arguments.length === 2) &&
     one.b.dtype === other.b.dtype &&
     one.b.isDeep === other.b.isDeep &&
     definitions.key(one.depth) === definitions.key(other.depth) &&
-    viewText(one.a, one, definitions) === viewText(other.a, other, definitions) &&
+    viewText(one.a, first, one, definitions) === viewText(other.a, op, other, definitions) &&
     rowsText(first, one, definitions) === rowsText(op, other, definitions) &&
     group.every((loop) => leavesAlone(loop, op) && leavesAlone(op, loop))
   );
@@ -66,22 +67,6 @@ function goesWith(
 function rowsText(loop: Op, { row }: Contraction, definitions: Definitions): string {
   const d = loop.regions[0]!.arguments.indexOf(row);
   return [loop.operands[2 * d]!, loop.operands[2 * d + 1]!].map((v) => definitions.key(v)).join(" ");
-}
-
-/** An operand's view, its loop's variables by what they count. */
-function viewText(view: OperandView, { row, column, contract }: Contraction, definitions: Definitions): string {
-  const names = new Map<Value | null, string>([
-    [row, "row"],
-    [column, "column"],
-    [contract.regions[0]!.arguments[0]!, "depth"],
-    [null, "none"],
-  ]);
-  const indices = view.indices.map(({ along, per, terms }) => {
-    const added = terms.map(({ fn, value }) => `${fn} ${typeof value === "number" ? value : definitions.key(value)}`);
-    return `${names.get(along)!}/${per} ${added.join(" ")}`;
-  });
-  const peer = view.peer === null ? "" : definitions.key(view.peer);
-  return [view.buffer, peer, view.rows, view.isDeep, view.isCut, ...indices].join("; ");
 }
 
 /** Whether a loop stores nothing that the other one touches. */

@@ -3,7 +3,7 @@ import type { Builder } from "../../ir/builder.js";
 import type { Op, Value } from "../../ir/module.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
-import { accumulatedIn, type Contraction } from "./contraction.js";
+import { accumulatedIn, type Contraction, contractsOf } from "./contraction.js";
 import { emitOwnerSum, type OwnerSums } from "./owner-sums.js";
 
 /** Places of the tile: first values of the loop's variables in it. */
@@ -29,12 +29,18 @@ export function elementAt(
 /** What is done with the element in row `i` and column `j` of the accumulator, where the loop's variables have values. */
 export type ElementBody = (build: Builder, values: Substitution, i: Value, j: Value) => void;
 
-/** The loop's body, the product replaced by its value. @param without an op that is left out */
-export function epilogue(op: Op, match: Contraction, accumulator: string, without: Op | null = null): ElementBody {
+/** The loop's body, each product replaced by its value in an accumulator. @param without an op that is left out */
+export function epilogue(
+  op: Op,
+  match: Contraction,
+  accumulators: readonly string[],
+  without: Op | null = null,
+): ElementBody {
   return (build, values, i, j) =>
     rewriteOps(op.regions[0]!.ops, build, values, (o, b, v) => {
-      if (o === match.contract) v.set(o.results[0]!, b.load(accumulator, [i, j], scalar(accumulatedIn(match))));
-      return o === match.contract || o === without;
+      const own = contractsOf(match).indexOf(o);
+      if (own >= 0) v.set(o.results[0]!, b.load(accumulators[own]!, [i, j], scalar(accumulatedIn(match))));
+      return own >= 0 || o === without;
     });
 }
 
@@ -42,11 +48,11 @@ export function epilogue(op: Op, match: Contraction, accumulator: string, withou
 export function unstored(
   op: Op,
   match: Contraction,
-  accumulator: string,
+  accumulators: readonly string[],
   { store }: OwnerSums,
   then: (value: Value, ...of: Parameters<ElementBody>) => void,
 ): ElementBody {
-  const before = epilogue(op, match, accumulator, store);
+  const before = epilogue(op, match, accumulators, store);
   return (build, values, i, j) => {
     before(build, values, i, j);
     then(values.get(store.operands[0]!), build, values, i, j);
@@ -57,17 +63,18 @@ export function unstored(
 export function completion(
   op: Op,
   match: Contraction,
-  accumulator: string,
+  accumulators: readonly string[],
   sums: OwnerSums,
   world: number,
 ): ElementBody {
-  return unstored(op, match, accumulator, sums, (own, build, values) =>
+  return unstored(op, match, accumulators, sums, (own, build, values) =>
     emitOwnerSum(sums, op, own, (v) => values.get(v), world, build, values),
   );
 }
 
 interface Elements {
-  readonly accumulator: string;
+  /** One, or two where the loop has two products. */
+  readonly accumulators: readonly string[];
   readonly patch: string;
   readonly shape: { readonly m: number; readonly n: number };
   readonly at: TileAt;
@@ -78,11 +85,12 @@ interface Elements {
 export function eachElement(
   op: Op,
   match: Contraction,
-  { accumulator, patch, shape: { m, n }, at, high }: Elements,
+  { accumulators, patch, shape: { m, n }, at, high }: Elements,
   build: Builder,
   values: Substitution,
   body: ElementBody,
 ): void {
+  const [fragment, twin] = accumulators;
   const [width, zero] = [build.constant(n), build.constant(0)];
   const rows = build.sub(high(match.row), at.get(match.row)!);
   const columns = build.sub(high(match.column), at.get(match.column)!);
@@ -98,6 +106,6 @@ export function eachElement(
         build.span = op.span;
       });
     },
-    { fragment: accumulator, through: patch },
+    { fragment: fragment!, ...(twin === undefined ? {} : { twin }), through: patch },
   );
 }

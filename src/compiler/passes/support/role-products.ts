@@ -9,7 +9,15 @@ import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import type { Substitution } from "../../ir/visit.js";
-import { accumulatedIn, type Contraction, copyTile, type OperandView, scaleTile, transposedOf } from "./contraction.js";
+import {
+  accumulatedIn,
+  type Contraction,
+  contractsOf,
+  copyTile,
+  type OperandView,
+  scaleTile,
+  transposedOf,
+} from "./contraction.js";
 import type { Slices } from "./depth-slices.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
@@ -59,14 +67,27 @@ export interface RoleShape {
   readonly shards: ShardOptions;
 }
 
+/**
+ * The shape of tiles of two products, and how many columns each of them has: together as many as one, so that stages, registers and
+ * instructions are the same. Narrow tiles have as many of each as those of one product, since columns lie in memory so many together.
+ */
+export function pairShape(shape: RoleShape): RoleShape {
+  const { m, few } = shape;
+  const n = shape.n / 2;
+  if (few === null || few.n >= n) return { ...shape, n, few: null };
+  const stages = Math.floor((few.stages * (m + few.n)) / (m + 2 * few.n));
+  return { ...shape, n, few: { n: few.n, stages } };
+}
+
 /** One warp starts the copies of tiles; where there are movers, they are the others of its group. */
 const WARPS_IN_GROUP = 4;
 
 interface RoleBuffers {
   readonly a: string;
   readonly b: string;
-  readonly accumulator: string;
-  /** What the accumulator's elements leave it through. */
+  /** One, or two where the loop has two products, for which a stage has two tiles of b. */
+  readonly accumulators: readonly string[];
+  /** What the accumulators' elements leave them through. */
   readonly patch: string;
   readonly ring: string;
   readonly scaleA: string | null;
@@ -80,6 +101,7 @@ const STEPS_WRITTEN = 2;
 function roleBuffers(match: Contraction, buffers: Buffer[], shape: RoleShape): RoleBuffers {
   const { a, b } = match;
   const { stages, m, n, k } = shape;
+  const products = contractsOf(match).length;
   const kind = accumulatedIn(match);
   const declare = (wanted: string, role: Buffer["role"], dtype: Buffer["dtype"], sizes: readonly number[]): string => {
     const name = `${wanted}_${sizes.join("x")}`;
@@ -95,13 +117,17 @@ function roleBuffers(match: Contraction, buffers: Buffer[], shape: RoleShape): R
   return {
     ...scales,
     a: declare(`ring_a_${a.dtype}`, "shared", a.dtype, a.isDeep ? [stages, m, k] : [stages, k, m]),
-    b: declare(`ring_b_${b.dtype}`, "shared", b.dtype, b.isDeep ? [stages, n, k] : [stages, k, n]),
+    b: declare(`ring_b_${b.dtype}`, "shared", b.dtype, [stages * products, ...(b.isDeep ? [n, k] : [k, n])]),
     // Products of 16 bits share one; those of 8 bits are of whole numbers, or added up in another way.
-    accumulator: declare(
-      DTYPES[a.dtype].bytes === 2 ? "accumulator" : `accumulator_${a.dtype}${isScaled ? "_scaled" : ""}`,
-      "fragment",
-      kind,
-      [m, n],
+    accumulators: contractsOf(match).map((_, i) =>
+      declare(
+        DTYPES[a.dtype].bytes === 2
+          ? ["accumulator", "twin"][i]!
+          : `accumulator_${a.dtype}${isScaled ? "_scaled" : ""}`,
+        "fragment",
+        kind,
+        [m, n],
+      ),
     ),
     patch: declare(kind === "f32" ? "patch" : `patch_${kind}`, "shared", kind, [m, PATCH_COLUMNS]),
     ring: declare("ring", "ring", "u32", [stages]),
@@ -243,7 +269,7 @@ export function emitRoles(
     eachTile(({ each, before, slice }) =>
       each((product, at) => {
         const { match: own } = product.product;
-        const along = own.contract.regions[0]!.arguments[0]!;
+        const along = contractsOf(own).map(({ regions }) => regions[0]!.arguments[0]!);
         const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
           copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
         const rows =
@@ -266,10 +292,13 @@ export function emitRoles(
         const fill = (deep: Value): void => {
           const position = build.add(before, slices === null ? deep : build.sub(deep, first));
           const stage = build.rem(position, stages());
-          const here = new Map([...at, [along, build.mul(deep, build.constant(shape.k))]]);
+          const from = build.mul(deep, build.constant(shape.k));
+          const here = new Map([...at, ...along.map((v) => [v, from] as const)]);
           build.op("ring_acquire", [position], { ring: names.ring }, null);
           fetch("a", here, stage);
-          fetch("b", here, stage);
+          const stageOfB = own.twin === null ? stage : build.mul(stage, build.constant(2));
+          fetch("b", here, stageOfB);
+          if (own.twin !== null) copy("b", own.twin.b, here, build.add(stageOfB, build.constant(1)));
           for (const [view, name] of scales)
             copyTile(build, view, name, here, stage, depth, values, { ring: names.ring, plain: true });
           build.op("ring_fill", [position], { ring: names.ring, ...(scales.length > 0 ? { plain: true } : {}) }, null);
@@ -293,7 +322,9 @@ export function emitRoles(
     );
   });
 
-  const { accumulator, a, b, patch, ring, scaleA, scaleB } = names;
+  const { accumulators, a, b, patch, ring, scaleA, scaleB } = names;
+  const [accumulator, twin] = accumulators as [string, string?];
+  const summed = { accumulator, ...(twin === undefined ? {} : { twin }) };
   const scaledBy = { ...(scaleA === null ? {} : { scaleA }), ...(scaleB === null ? {} : { scaleB }) };
   const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, completed.blocks, buffers);
   /** Where an element of a tile waits to be sent. */
@@ -306,35 +337,35 @@ export function emitRoles(
   const awaited = (): void => void build.op("await_tiles", [], {}, null);
   const consumer = build.region(0, () =>
     eachTile(({ each, before, slice, turn, own }) => {
-      build.op("fragment_clear", [], { buffer: accumulator }, null);
+      for (const buffer of accumulators) build.op("fragment_clear", [], { buffer }, null);
       const multiply = ([step]: readonly Value[]): void => {
         const position = build.add(before, step!);
         build.op("ring_wait", [position], { ring }, null);
         const stage = build.rem(position, stages());
-        build.op("mma", [stage], { accumulator, a, b, ...transposedOf(match), async: true, ...scaledBy }, null);
+        build.op("mma", [stage], { ...summed, a, b, ...transposedOf(match), async: true, ...scaledBy }, null);
         // The product before this one has ended, so its stage is free; this one goes on while the next stage is awaited.
-        build.op("mma_wait", [], { accumulator, pending: 1 }, null);
+        build.op("mma_wait", [], { ...summed, pending: 1 }, null);
         build.if(build.compare("gt", step!, zero), () =>
           build.op("ring_release", [build.sub(position, build.constant(1))], { ring }, null),
         );
       };
       build.for("serial", [[zero, steps()]], multiply, { unroll: STEPS_WRITTEN });
-      build.op("mma_wait", [], { accumulator, pending: 0 }, null);
+      build.op("mma_wait", [], { ...summed, pending: 0 }, null);
       const last = build.sub(build.add(before, steps()), build.constant(1));
       build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
       each((place, at) => {
         const { op: loop, match: of } = place.product;
         const { variables, low, high } = place;
-        const elements = { accumulator, patch, shape, at, high: (v: Value) => high[place.number(v)]! };
+        const elements = { accumulators, patch, shape, at, high: (v: Value) => high[place.number(v)]! };
         const all = (body: ElementBody): void => eachElement(loop, of, elements, build, values, body);
-        const send = (): void => all(epilogue(loop, of, accumulator));
+        const send = (): void => all(epilogue(loop, of, accumulators));
         const complete = (): void => {
           build.if(own!.isFirst, awaited);
-          all(completion(loop, of, accumulator, completed!.sums, world));
+          all(completion(loop, of, accumulators, completed!.sums, world));
         };
         const handOver = (): void => {
           build.op("ring_acquire", [turn], { ring: outgoing!.ring }, null);
-          const put = unstored(loop, of, accumulator, completed!.sums, (value, b, _, i, j) =>
+          const put = unstored(loop, of, accumulators, completed!.sums, (value, b, _, i, j) =>
             b.store(outgoing!.box, value, waiting(turn, i, j)),
           );
           all(put);
@@ -346,7 +377,9 @@ export function emitRoles(
         const sums = slices.sums.buffers[places.indexOf(place)]!;
         const keep: ElementBody = (b, inner, i, j) => {
           const at = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
-          b.store(sums, b.load(accumulator, [i, j], scalar(accumulatedIn(of))), [slice, ...at]);
+          accumulators.forEach((name, n) =>
+            b.store(sums[n]!, b.load(name, [i, j], scalar(accumulatedIn(of))), [slice, ...at]),
+          );
         };
         build.if(slices.isCut, () => all(keep), store);
       });

@@ -6,7 +6,7 @@ import { Builder } from "../../ir/builder.js";
 import { freshName, type Kernel, type Op, text, type Value } from "../../ir/module.js";
 import { INDEX } from "../../ir/types.js";
 import { copyOp, rewriteOps, Substitution, walkKernel } from "../../ir/visit.js";
-import { contractOf } from "./contraction.js";
+import { contractsIn } from "./contraction.js";
 import { hasSync } from "./sync-walk.js";
 
 /**
@@ -20,7 +20,7 @@ export function rotatable(kernel: Kernel): string[] {
     const tiles = parents.find((p) => p.attributes["map"] === "tiles");
     // A message is no code of a kernel, and knows no launches.
     const isSent = parents.some((p) => p.name === "message");
-    if (isSent || tiles === undefined || contractOf(tiles) !== undefined) candidates.delete(text(op, "buffer"));
+    if (isSent || tiles === undefined || contractsIn(tiles).length > 0) candidates.delete(text(op, "buffer"));
   });
   return [...candidates];
 }

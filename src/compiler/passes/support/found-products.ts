@@ -1,0 +1,81 @@
+/** The products of a kernel: how the operands of each lie in memory, which units multiply them, and which two share a loop. */
+import type { Kernel, Op } from "../../ir/module.js";
+import { walkKernel } from "../../ir/visit.js";
+import { DTYPES } from "../../types/dtype.js";
+import type { PassOptions } from "../options.js";
+import type { Definitions } from "./analysis.js";
+import { type Contraction, contractsIn, type Refusal, viewContraction } from "./contraction.js";
+import { viewText } from "./operand-text.js";
+import type { RoleShape } from "./role-products.js";
+
+type Roles = PassOptions["roles"];
+
+export interface FoundProducts {
+  /** Loops with a product, or with two that go together. */
+  readonly found: Map<Op, Contraction>;
+  /** Products that stay folds, and why. */
+  readonly refused: Map<Op, Refusal>;
+  /** How the products found are divided among roles; null where units of a whole block multiply them. */
+  readonly roles: RoleShape | null;
+}
+
+export function findProducts(kernel: Kernel, definitions: Definitions, roles: Roles): FoundProducts {
+  const found = new Map<Op, Contraction>();
+  const refused = new Map<Op, Refusal>();
+  walkKernel(kernel, (op, parents) => {
+    if (op.name !== "contract") return;
+    const loop = parents.at(-1)!;
+    const [first, second] = contractsIn(loop);
+    const pair = second === undefined ? null : viewPair(loop, kernel, definitions, roles);
+    if (op === second && pair !== null) return;
+    const view =
+      op !== first
+        ? { reason: "another product stands in the same loop, or a condition around it" }
+        : (pair ?? viewContraction(loop, op, kernel, definitions, roles !== null));
+    if ("reason" in view) refused.set(op, view);
+    else found.set(loop, view);
+  });
+  const divided = rolesFor([...found.values()], roles);
+  // Units of a whole block have one accumulator.
+  for (const [loop, match] of divided === null ? found : []) {
+    if (match.twin === null) continue;
+    refused.set(match.twin.contract, { reason: "another product stands in the same loop" });
+    found.set(loop, { ...match, twin: null });
+  }
+  return { found, refused, roles: divided };
+}
+
+/**
+ * The two products of a loop that one tile has, with an accumulator for each: they multiply the same rows, 16 bits wide, by operands
+ * that lie alike. Null where they do not.
+ */
+function viewPair(loop: Op, kernel: Kernel, definitions: Definitions, roles: Roles): Contraction | null {
+  const contracts = contractsIn(loop);
+  if (contracts.length !== 2 || roles === null) return null;
+  const views = contracts.map((op) => viewContraction(loop, op, kernel, definitions, true));
+  const [one, other] = views as [Contraction, Contraction];
+  if (views.some((view) => "reason" in view)) return null;
+  const isPair =
+    [one, other].every(({ scales }) => scales.a === null && scales.b === null) &&
+    DTYPES[one.a.dtype].bytes === 2 &&
+    one.row === other.row &&
+    one.column === other.column &&
+    one.b.dtype === other.b.dtype &&
+    one.b.isDeep === other.b.isDeep &&
+    definitions.key(one.depth) === definitions.key(other.depth) &&
+    viewText(one.a, loop, one, definitions) === viewText(other.a, loop, other, definitions);
+  return isPair ? { ...one, twin: { contract: other.contract, b: other.b } } : null;
+}
+
+/** Roles where the machine has them, for operands that its instructions for matrices in shared memory take. */
+function rolesFor(products: readonly Contraction[], roles: Roles): RoleShape | null {
+  const isTaken = ({ a, b, twin }: Contraction): boolean =>
+    a.dtype !== "f32" &&
+    [a, b, ...(twin === null ? [] : [twin.b])].every(
+      (view) => view.indices.length <= MOST_DIMENSIONS && view.rows < view.indices.length - 1,
+    );
+  return products.length > 0 && products.every(isTaken) ? roles : null;
+}
+
+/** Dimensions that a tensor map describes. */
+const MOST_DIMENSIONS = 5;
