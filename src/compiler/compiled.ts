@@ -12,7 +12,7 @@ import type { Manifest } from "./manifest.js";
 import { checkMapping, type CompileOptions, DEFAULT_ARCH, machineOf, passOptions } from "./options.js";
 import type { PassOptions } from "./passes/options.js";
 import { PIPELINE } from "./passes/pipeline.js";
-import { continuePasses, type Pass, runPasses } from "./passes/runner.js";
+import { continuePasses, isReached, runPasses } from "./passes/runner.js";
 import { OutOfReach, type Refusal } from "./passes/support/message-plans.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { messageProblems } from "./program/message-order.js";
@@ -211,8 +211,7 @@ function halfWay(compiled: CompileResult, mapping: Partial<PassOptions>): HalfWa
   const options = remapped(compiled, mapping);
   const { checked, source, diagnostics } = compiled;
   const [old, now] = [passOptions(compiled.options), passOptions(options)];
-  const isReached = (pass: Pass): boolean => (pass.reads ?? []).some((name) => old[name] !== now[name]);
-  const first = PIPELINE.findIndex(isReached);
+  const first = PIPELINE.findIndex((pass) => isReached(pass, old, now));
   const next = first < 0 ? PIPELINE.length : first;
   const kept = new Set(["lower", ...PIPELINE.slice(0, next).map((pass) => pass.name)]);
   const snapshots = compiled.snapshots.filter(({ pass }) => kept.has(pass));

@@ -17,7 +17,7 @@ import { raiseProducts } from "./raise-products.js";
 import { rematerialize } from "./rematerialize.js";
 import { overlapExchanges } from "./overlap-exchanges.js";
 import { rotatePeers } from "./rotate-peers.js";
-import { type Pass, reading } from "./runner.js";
+import { asking, type Pass, reading } from "./runner.js";
 import { sendMessages } from "./send-messages.js";
 import { simplify } from "./simplify.js";
 import { storedWhereLoaded } from "./support/stored-where-loaded.js";
@@ -41,7 +41,7 @@ export const PIPELINE: readonly Pass[] = [
     ...reading(["transfers", "protocol"], stageTransfers),
   },
   { name: "forward-scratch", from: "rank", to: "rank", ...reading(["protocol"], forwardScratch) },
-  { name: "pair-products", from: "rank", to: "rank", ...reading(["roles"], pairProducts) },
+  { name: "pair-products", from: "rank", to: "rank", ...asking(["roles"], pairProducts) },
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "engine-copies", from: "rank", to: "rank", ...reading(["copies"], engineCopies) },

@@ -14,6 +14,8 @@ export interface Pass {
   readonly to: Level;
   /** Options that it depends on: none, if left out. */
   readonly reads?: readonly (keyof PassOptions)[];
+  /** Options of which it depends on nothing but whether they are there, and not null. */
+  readonly asks?: readonly (keyof PassOptions)[];
   readonly run: (kernel: Kernel, options: PassOptions) => Kernel;
   /** What, beyond being well formed, the kernel that it gives must be. */
   readonly ensures?: (after: Kernel, before: Kernel) => Problem[];
@@ -25,6 +27,23 @@ export function reading<K extends keyof PassOptions>(
   run: (kernel: Kernel, options: Pick<PassOptions, K>) => Kernel,
 ): Pick<Pass, "reads" | "run"> {
   return { reads, run };
+}
+
+/** A pass that depends on whether options are there. It can take nothing else of them. */
+export function asking<K extends keyof PassOptions>(
+  asks: readonly K[],
+  run: (kernel: Kernel, has: Readonly<Record<K, boolean>>) => Kernel,
+): Pick<Pass, "asks" | "run"> {
+  const isThere = (options: PassOptions): Record<K, boolean> =>
+    Object.fromEntries(asks.map((name) => [name, options[name] !== null])) as Record<K, boolean>;
+  return { asks, run: (kernel, options) => run(kernel, isThere(options)) };
+}
+
+/** Whether a pass gives something else, perhaps, where options change. */
+export function isReached({ reads = [], asks = [] }: Pass, old: PassOptions, now: PassOptions): boolean {
+  return (
+    reads.some((name) => old[name] !== now[name]) || asks.some((name) => (old[name] === null) !== (now[name] === null))
+  );
 }
 
 export interface RunOptions {

@@ -49,7 +49,8 @@ type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "ro
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
-  const { found, refused, roles } = findProducts(kernel, definitions, options.roles);
+  const { found, refused, byRoles } = findProducts(kernel, definitions, options.roles !== null);
+  const roles = byRoles ? options.roles : null;
   if (found.size === 0 && refused.size === 0) return kernel;
   for (const [loop, match] of roles === null ? found : [])
     if (needsRoles(match)) {

@@ -2,56 +2,53 @@
 import type { Kernel, Op } from "../../ir/module.js";
 import { walkKernel } from "../../ir/visit.js";
 import { DTYPES } from "../../types/dtype.js";
-import type { PassOptions } from "../options.js";
 import type { Definitions } from "./analysis.js";
 import { type Contraction, contractsIn, type Refusal, viewContraction } from "./contraction.js";
 import { viewText } from "./operand-text.js";
-import type { RoleShape } from "./role-products.js";
-
-type Roles = PassOptions["roles"];
 
 export interface FoundProducts {
   /** Loops with a product, or with two that go together. */
   readonly found: Map<Op, Contraction>;
   /** Products that stay folds, and why. */
   readonly refused: Map<Op, Refusal>;
-  /** How the products found are divided among roles; null where units of a whole block multiply them. */
-  readonly roles: RoleShape | null;
+  /** Whether roles of a block multiply what was found, or all of a block. */
+  readonly byRoles: boolean;
 }
 
-export function findProducts(kernel: Kernel, definitions: Definitions, roles: Roles): FoundProducts {
+/** @param hasRoles whether the machine has products by roles */
+export function findProducts(kernel: Kernel, definitions: Definitions, hasRoles: boolean): FoundProducts {
   const found = new Map<Op, Contraction>();
   const refused = new Map<Op, Refusal>();
   walkKernel(kernel, (op, parents) => {
     if (op.name !== "contract") return;
     const loop = parents.at(-1)!;
     const [first, second] = contractsIn(loop);
-    const pair = second === undefined ? null : viewPair(loop, kernel, definitions, roles);
+    const pair = second === undefined || !hasRoles ? null : viewPair(loop, kernel, definitions);
     if (op === second && pair !== null) return;
     const view =
       op !== first
         ? { reason: "another product stands in the same loop, or a condition around it" }
-        : (pair ?? viewContraction(loop, op, kernel, definitions, roles !== null));
+        : (pair ?? viewContraction(loop, op, kernel, definitions, hasRoles));
     if ("reason" in view) refused.set(op, view);
     else found.set(loop, view);
   });
-  const divided = rolesFor([...found.values()], roles);
-  // Units of a whole block have one accumulator.
-  for (const [loop, match] of divided === null ? found : []) {
+  const byRoles = hasRoles && areForRoles([...found.values()]);
+  // All of a block has one accumulator.
+  for (const [loop, match] of byRoles ? [] : found) {
     if (match.twin === null) continue;
     refused.set(match.twin.contract, { reason: "another product stands in the same loop" });
     found.set(loop, { ...match, twin: null });
   }
-  return { found, refused, roles: divided };
+  return { found, refused, byRoles };
 }
 
 /**
  * The two products of a loop that one tile has, with an accumulator for each: they multiply the same rows, 16 bits wide, by operands
  * that lie alike. Null where they do not.
  */
-function viewPair(loop: Op, kernel: Kernel, definitions: Definitions, roles: Roles): Contraction | null {
+function viewPair(loop: Op, kernel: Kernel, definitions: Definitions): Contraction | null {
   const contracts = contractsIn(loop);
-  if (contracts.length !== 2 || roles === null) return null;
+  if (contracts.length !== 2) return null;
   const views = contracts.map((op) => viewContraction(loop, op, kernel, definitions, true));
   const [one, other] = views as [Contraction, Contraction];
   if (views.some((view) => "reason" in view)) return null;
@@ -67,14 +64,14 @@ function viewPair(loop: Op, kernel: Kernel, definitions: Definitions, roles: Rol
   return isPair ? { ...one, twin: { contract: other.contract, b: other.b } } : null;
 }
 
-/** Roles where the machine has them, for operands that its instructions for matrices in shared memory take. */
-function rolesFor(products: readonly Contraction[], roles: Roles): RoleShape | null {
+/** Whether instructions for matrices in shared memory take the operands of all. */
+function areForRoles(products: readonly Contraction[]): boolean {
   const isTaken = ({ a, b, twin }: Contraction): boolean =>
     a.dtype !== "f32" &&
     [a, b, ...(twin === null ? [] : [twin.b])].every(
       (view) => view.indices.length <= MOST_DIMENSIONS && view.rows < view.indices.length - 1,
     );
-  return products.length > 0 && products.every(isTaken) ? roles : null;
+  return products.length > 0 && products.every(isTaken);
 }
 
 /** Dimensions that a tensor map describes. */
