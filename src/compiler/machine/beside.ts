@@ -6,21 +6,31 @@ import { add, later, NONE } from "./trips.js";
 export class AwaitedRows {
   /** Waits so far. */
   waits = 0;
-  /** The part of a block's tiles that come before the first one that waits, and for how many ranks it does; null if none waits. */
-  private first: { readonly before: number; readonly ranks: number } | null = null;
+  /** Times that the tile at hand waits: parts that its rows come in. */
+  parts = 0;
+  /** The part of a block's tiles that come before the first one that waits, and of all that is sent what that waits for; null if none waits. */
+  private first: { readonly before: number; readonly comes: number } | null = null;
   private hasOwn = false;
 
-  /** @param grid blocks of the launch */
-  constructor(private readonly grid: number) {}
+  /** @param grid blocks of the launch @param others ranks whose rows come */
+  constructor(
+    private readonly grid: number,
+    private readonly others: number,
+  ) {}
 
   /** A tile, or several that are alike, of which this is the first. @param before waits that there were before it @param tiles all there are */
   tile(number: number, tiles: number, before: number): void {
+    const parts = Math.max(1, this.parts);
+    this.parts = 0;
     if (this.waits === before) {
       this.hasOwn = true;
       return;
     }
     const part = Math.floor(number / this.grid) / Math.ceil(tiles / this.grid);
-    if (this.first === null || part < this.first.before) this.first = { before: part, ranks: this.waits - before };
+    if (this.first !== null && part >= this.first.before) return;
+    // Blocks of one round wait for the same part of all ranks, others for one rank after the other.
+    const ranks = tiles <= this.grid ? this.others : (this.waits - before) / parts;
+    this.first = { before: part, comes: Math.min(1, ranks / Math.max(1, this.others)) / parts };
   }
 
   /**
@@ -31,12 +41,11 @@ export class AwaitedRows {
    */
   stretches(moved: Stretch, product: Stretch, rank: number): readonly [OpenStretch, OpenStretch?] {
     if (this.first === null) return [together(moved, 1, product, 1)];
-    const { before, ranks } = this.first;
-    const come = Math.min(1, ranks / Math.max(1, moved.loaded.length - 1));
-    const first = together(moved, come, product, before);
+    const { before, comes } = this.first;
+    const first = together(moved, comes, product, before);
     // Blocks of one round load what they share at two times: those with tiles of this rank's own first.
     if (before === 0 && this.hasOwn) first.loaded[rank]! += product.loaded[rank]!;
-    return [first, together(moved, 1 - come, product, 1 - before)];
+    return [first, together(moved, 1 - comes, product, 1 - before)];
   }
 }
 
@@ -49,6 +58,7 @@ function together(a: Stretch, partOfA: number, b: Stretch, partOfB: number): Ope
     stored: sums(a.stored, b.stored),
     tiles: { all: sum(a.tiles?.all, b.tiles?.all), loaded: sum(a.tiles?.loaded, b.tiles?.loaded) },
     apart: sum(a.apart, b.apart),
+    sent: sum(a.sent, b.sent),
     scalarOps: sum(a.scalarOps, b.scalarOps),
     tensorOps: sum(a.tensorOps, b.tensorOps),
     trips: later(add(NONE, a.trips, partOfA), add(NONE, b.trips, partOfB)),

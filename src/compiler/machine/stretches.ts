@@ -11,6 +11,8 @@ export interface Stretch {
   /** Of the bytes of own memory, those of outermost loops that touch no peer's: all blocks are in such a loop at one time, and the wire rests. */
   readonly apart?: number;
   readonly trips: Trips;
+  /** Parts of shards that movers send and tell of, one after the other. */
+  readonly sent?: number;
   /**
    * Of all blocks: operations on elements, counted as additions, and those of products of tiles, as many as if each block had those of
    * the one that has most.
@@ -25,6 +27,7 @@ export interface OpenStretch extends Stretch {
   stored: number[];
   tiles: { all: number; loaded: number };
   apart: number;
+  sent: number;
   scalarOps: number;
   tensorOps: number;
   trips: Trips;
@@ -34,7 +37,7 @@ export interface OpenStretch extends Stretch {
 export function openStretch(world: number): OpenStretch {
   const zeros = (): number[] => new Array<number>(world).fill(0);
   return {
-    ...{ loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, apart: 0 },
+    ...{ loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, apart: 0, sent: 0 },
     ...{ scalarOps: 0, tensorOps: 0, trips: NONE },
   };
 }

@@ -308,7 +308,7 @@ class Counter {
     const moved = this.take();
     this.now = before;
     // What producers load, consumers use.
-    const awaited = (this.awaited = new AwaitedRows(this.grid));
+    const awaited = (this.awaited = new AwaitedRows(this.grid, this.kernel.world - 1));
     as("producers", producers);
     this.awaited = null;
     as("consumers", consumers);
@@ -340,7 +340,7 @@ class Counter {
     const ranges = body.arguments.map((_, i) => [bounds[2 * i]!, bounds[2 * i + 1]!] as const);
     const total = ranges.reduce((n, [lo, hi]) => n * Math.max(0, hi - lo), 1);
     if (total === 0) return;
-    if (op.attributes["map"] === "threads" && op.synchronises) return this.meet(body, ranges[0]!);
+    if (op.attributes["map"] === "threads" && op.synchronises) return this.meet(body, ranges[0]!, weight);
     const own = this.ownIterations(op, total);
     // An iteration of a loop over blocks is one block's.
     const isOfBlocks = op.attributes["map"] === "blocks";
@@ -415,7 +415,7 @@ class Counter {
   }
 
   /** A loop whose threads wait for a flag each. */
-  private meet(body: PreparedRegion, [lo, hi]: readonly [number, number]): void {
+  private meet(body: PreparedRegion, [lo, hi]: readonly [number, number], weight: number): void {
     if (!this.isBeside) {
       this.closeStretch();
       this.flags = 0;
@@ -424,6 +424,9 @@ class Counter {
       this.values.set(body.arguments[0]!, i);
       this.region(body, 1);
     }
+    if (this.awaited !== null) this.awaited.parts++;
+    if (this.isBeside && body.ops.some((op) => op.name === "signal" && op.attributes["mode"] === "add"))
+      this.stretch.sent += weight / this.grid;
     if (!this.isBeside) this.endStretch();
   }
 
