@@ -457,186 +457,186 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v174 = v173 + 127ll;
           const i64 v175 = v174 / 128ll;
           const i64 v176 = v171 / 4ll;
+          i64 v177 = (i64)rank;
+          asm volatile("" : "+l"(v177));
+          const i64 v178 = v177 * v172;
+          const bool v179 = (u64)b_bias % 16 == 0;
+          const bool v180 = (u64)b_out % 16 == 0;
+          const bool v181 = v179 & v180;
+          const i64 v182 = v166 % 8ll;
+          const bool v183 = v182 == 0ll;
+          const bool v184 = v181 & v183;
+          const i64 v185 = v166 % 8ll;
+          const bool v186 = v185 == 0ll;
+          const bool v187 = v184 & v186;
           wgmma_end_32(b_accumulator_128x64);
-          const i64 v177 = v158 + v129;
-          const i64 v178 = v177 - 1ll;
+          const i64 v188 = v158 + v129;
+          const i64 v189 = v188 - 1ll;
           if (v154) {
-            ring_release<8>(b_ring_8, v178);
+            ring_release<8>(b_ring_8, v189);
           }
-          const i64 v179 = quotient(v159, v170);
-          const i64 v180 = v179 * 8ll;
-          const i64 v181 = v175 - v180;
-          const i64 v182 = 8ll < v181 ? 8ll : v181;
-          const i64 v183 = v159 - quotient(v159, v170) * v170;
-          const i64 v184 = v183 - quotient(v183, v182) * v182;
-          const i64 v185 = v180 + v184;
-          const i64 v186 = v185 * 128ll;
-          const i64 v187 = quotient(v183, v182);
-          const i64 v188 = v187 * 64ll;
-          const i64 v189 = v172 - v186;
-          const i64 v190 = d_n - v188;
-          const i64 v191 = v160 * v176;
+          const i64 v190 = quotient(v159, v170);
+          const i64 v191 = v190 * 8ll;
+          const i64 v192 = v175 - v191;
+          const i64 v193 = 8ll < v192 ? 8ll : v192;
+          const i64 v194 = v159 - quotient(v159, v170) * v170;
+          const i64 v195 = v194 - quotient(v194, v193) * v193;
+          const i64 v196 = v191 + v195;
+          const i64 v197 = v196 * 128ll;
+          const i64 v198 = quotient(v194, v193);
+          const i64 v199 = v198 * 64ll;
+          const i64 v200 = v172 - v197;
+          const i64 v201 = d_n - v199;
+          const i64 v202 = v160 * v176;
+          const i64 v203 = v197 * d_n;
+          const i64 v204 = v203 + v199;
+          const i64 v205 = v197 + v178;
+          const i64 v206 = v205 * d_n;
+          const i64 v207 = v206 + v199;
+          const i64 v208 = v203 % 8ll;
+          const bool v209 = v208 == 0ll;
+          const bool v210 = v187 & v209;
+          const i64 v211 = v206 % 8ll;
+          const bool v212 = v211 == 0ll;
+          const bool v213 = v210 & v212;
           if (v135) {
-            const bool v192 = (u64)b_slices % 16 == 0;
-            i64 v193 = d_n;
-            asm volatile("" : "+l"(v193));
-            const i64 v194 = v193 % 4ll;
-            const bool v195 = v194 == 0ll;
-            const bool v196 = v192 & v195;
-            const i64 v197 = v193 % 4ll;
-            const bool v198 = v197 == 0ll;
-            const bool v199 = v196 & v198;
-            const u32 tv200 = thread_here();
-            float* const pv200 = (float*)(b_patch_128x40 + tv200 / 32 * 640);
+            const bool v214 = (u64)b_slices % 16 == 0;
+            i64 v215 = d_n;
+            asm volatile("" : "+l"(v215));
+            const i64 v216 = v215 % 4ll;
+            const bool v217 = v216 == 0ll;
+            const bool v218 = v214 & v217;
+            const i64 v219 = v215 % 4ll;
+            const bool v220 = v219 == 0ll;
+            const bool v221 = v218 & v220;
+            const u32 tv222 = thread_here();
+            float* const pv222 = (float*)(b_patch_128x40 + tv222 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv200 = 0; cv200 < 2; cv200++) {
-              put_fragment_64_f32(pv200, b_accumulator_128x64, cv200, tv200 % 32);
-              if (v199) {
+            for (u32 cv222 = 0; cv222 < 2; cv222++) {
+              put_fragment_64_f32(pv222, b_accumulator_128x64, cv222, tv222 % 32);
+              if (v221) {
                 #pragma unroll 4
-                for (u32 lv200 = tv200 % 32; lv200 < 128; lv200 += 32) {
-                  const i64 v200 = (tv200 / 32 * 16 + lv200 / 8) * 16 + cv200 * 8 + lv200 % 8;
-                  const i64 v201 = v200 * 4ll;
-                  const i64 v202 = v201 / 64ll;
-                  const i64 v203 = v201 % 64ll;
-                  const bool v204 = v202 < v189;
-                  const bool v205 = v203 < v190;
-                  const bool v206 = v204 & v205;
-                  const i64 v207 = v186 + v202;
-                  const i64 v208 = v188 + v203;
-                  const i64 v209 = v202 * 64ll;
-                  const i64 v210 = v209 + v203;
-                  const i64 v211 = v191 + v207;
-                  const i64 v212 = v211 * d_n;
-                  const i64 v213 = v212 + v208;
-                  if (v206) {
-                    const Vec<float, 4> v214 = load_vec<float, 4>(pv200 + lv200 / 8 * 40 + lv200 % 8 * 4);
-                    store_vec(b_slices + v213, v214);
+                for (u32 lv222 = tv222 % 32; lv222 < 128; lv222 += 32) {
+                  const i64 v222 = (tv222 / 32 * 16 + lv222 / 8) * 16 + cv222 * 8 + lv222 % 8;
+                  const i64 v223 = v222 * 4ll;
+                  const i64 v224 = v223 / 64ll;
+                  const i64 v225 = v223 % 64ll;
+                  const bool v226 = v224 < v200;
+                  const bool v227 = v225 < v201;
+                  const bool v228 = v226 & v227;
+                  const i64 v229 = v197 + v224;
+                  const i64 v230 = v199 + v225;
+                  const i64 v231 = v224 * 64ll;
+                  const i64 v232 = v231 + v225;
+                  const i64 v233 = v202 + v229;
+                  const i64 v234 = v233 * d_n;
+                  const i64 v235 = v234 + v230;
+                  if (v228) {
+                    const Vec<float, 4> v236 = load_vec<float, 4>(pv222 + lv222 / 8 * 40 + lv222 % 8 * 4);
+                    store_vec(b_slices + v235, v236);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv215 = tv200 % 32; lv215 < 512; lv215 += 32) {
-                  const i64 v215 = (tv200 / 32 * 16 + lv215 / 32) * 64 + cv200 * 32 + lv215 % 32;
-                  const i64 v216 = v215 / 64ll;
-                  const i64 v217 = v215 % 64ll;
-                  const bool v218 = v216 < v189;
-                  const bool v219 = v217 < v190;
-                  const bool v220 = v218 & v219;
-                  const i64 v221 = v186 + v216;
-                  const i64 v222 = v188 + v217;
-                  const i64 v223 = v216 * 64ll;
-                  const i64 v224 = v223 + v217;
-                  const i64 v225 = v191 + v221;
-                  const i64 v226 = v225 * d_n;
-                  const i64 v227 = v226 + v222;
-                  if (v220) {
-                    const float v228 = *(pv200 + lv215 / 32 * 40 + lv215 % 32 * 1);
-                    *(b_slices + v227) = v228;
+                for (u32 lv237 = tv222 % 32; lv237 < 512; lv237 += 32) {
+                  const i64 v237 = (tv222 / 32 * 16 + lv237 / 32) * 64 + cv222 * 32 + lv237 % 32;
+                  const i64 v238 = v237 / 64ll;
+                  const i64 v239 = v237 % 64ll;
+                  const bool v240 = v238 < v200;
+                  const bool v241 = v239 < v201;
+                  const bool v242 = v240 & v241;
+                  const i64 v243 = v197 + v238;
+                  const i64 v244 = v199 + v239;
+                  const i64 v245 = v238 * 64ll;
+                  const i64 v246 = v245 + v239;
+                  const i64 v247 = v202 + v243;
+                  const i64 v248 = v247 * d_n;
+                  const i64 v249 = v248 + v244;
+                  if (v242) {
+                    const float v250 = *(pv222 + lv237 / 32 * 40 + lv237 % 32 * 1);
+                    *(b_slices + v249) = v250;
                   }
                 }
               }
             }
           } else {
-            const bool v229 = (u64)b_bias % 16 == 0;
-            const bool v230 = (u64)b_out % 16 == 0;
-            const bool v231 = v229 & v230;
-            i64 v232 = d_n;
-            asm volatile("" : "+l"(v232));
-            const i64 v233 = v232 % 8ll;
-            const bool v234 = v233 == 0ll;
-            const bool v235 = v231 & v234;
-            const i64 v236 = v232 % 8ll;
-            const bool v237 = v236 == 0ll;
-            const bool v238 = v235 & v237;
-            i64 v239 = (i64)rank;
-            asm volatile("" : "+l"(v239));
-            i64 v240 = d_m;
-            asm volatile("" : "+l"(v240));
-            const i64 v241 = v240 / 4ll;
-            const i64 v242 = v239 * v241;
-            Vec<float, 8> v243;
+            Vec<float, 8> v251;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v243.v[l] = 5e-1f;
-            const u32 tv244 = thread_here();
-            float* const pv244 = (float*)(b_patch_128x40 + tv244 / 32 * 640);
+            for (int l = 0; l < 8; l++) v251.v[l] = 5e-1f;
+            const u32 tv252 = thread_here();
+            float* const pv252 = (float*)(b_patch_128x40 + tv252 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv244 = 0; cv244 < 2; cv244++) {
-              put_fragment_64_f32(pv244, b_accumulator_128x64, cv244, tv244 % 32);
-              if (v238) {
+            for (u32 cv252 = 0; cv252 < 2; cv252++) {
+              put_fragment_64_f32(pv252, b_accumulator_128x64, cv252, tv252 % 32);
+              if (v213) {
                 #pragma unroll 2
-                for (u32 lv244 = tv244 % 32; lv244 < 64; lv244 += 32) {
-                  const i64 v244 = (tv244 / 32 * 16 + lv244 / 4) * 8 + cv244 * 4 + lv244 % 4;
-                  const i64 v245 = v244 * 8ll;
-                  const i64 v246 = v245 / 64ll;
-                  const i64 v247 = v245 % 64ll;
-                  const bool v248 = v246 < v189;
-                  const bool v249 = v247 < v190;
-                  const bool v250 = v248 & v249;
-                  const i64 v251 = v186 + v246;
-                  const i64 v252 = v188 + v247;
-                  const i64 v253 = v251 + v242;
+                for (u32 lv252 = tv252 % 32; lv252 < 64; lv252 += 32) {
+                  const i64 v252 = (tv252 / 32 * 16 + lv252 / 4) * 8 + cv252 * 4 + lv252 % 4;
+                  const i64 v253 = v252 * 8ll;
+                  const i64 v254 = v253 / 64ll;
+                  const i64 v255 = v253 % 64ll;
+                  const bool v256 = v254 < v200;
+                  const bool v257 = v255 < v201;
+                  const bool v258 = v256 & v257;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v254 = v246 * 64ll;
-                  const i64 v255 = v254 + v247;
+                  const i64 v259 = v254 * 64ll;
+                  const i64 v260 = v259 + v255;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v256 = v251 * d_n;
-                  const i64 v257 = v256 + v252;
-                  const i64 v258 = v253 * d_n;
-                  const i64 v259 = v258 + v252;
-                  if (v250) {
+                  const i64 v261 = v254 * d_n;
+                  const i64 v262 = v261 + v255;
+                  const i64 v263 = v262 + v204;
+                  const i64 v264 = v262 + v207;
+                  if (v258) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v260 = load_vec<float, 8>(pv244 + lv244 / 4 * 40 + lv244 % 4 * 8);
+                    const Vec<float, 8> v265 = load_vec<float, 8>(pv252 + lv252 / 4 * 40 + lv252 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v261;
+                    Vec<float, 8> v266;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v261.v[l] = v243.v[l] * v260.v[l];
-                    const Vec<u16, 8> v262 = load_vec<u16, 8>(b_bias + v257);
-                    Vec<float, 8> v263;
+                    for (int l = 0; l < 8; l++) v266.v[l] = v251.v[l] * v265.v[l];
+                    const Vec<u16, 8> v267 = load_vec<u16, 8>(b_bias + v263);
+                    Vec<float, 8> v268;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v263.v[l] = bf16_to_f32(v262.v[l]);
-                    Vec<float, 8> v264;
+                    for (int l = 0; l < 8; l++) v268.v[l] = bf16_to_f32(v267.v[l]);
+                    Vec<float, 8> v269;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v264.v[l] = v261.v[l] + v263.v[l];
-                    Vec<float, 8> v265;
+                    for (int l = 0; l < 8; l++) v269.v[l] = v266.v[l] + v268.v[l];
+                    Vec<float, 8> v270;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v265.v[l] = fn_silu(v264.v[l]);
-                    Vec<u16, 8> v266;
+                    for (int l = 0; l < 8; l++) v270.v[l] = fn_silu(v269.v[l]);
+                    Vec<u16, 8> v271;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v266.v[l] = f32_to_bf16(v265.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v259, v266);
+                    for (int l = 0; l < 8; l++) v271.v[l] = f32_to_bf16(v270.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v264, v271);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv267 = tv244 % 32; lv267 < 512; lv267 += 32) {
-                  const i64 v267 = (tv244 / 32 * 16 + lv267 / 32) * 64 + cv244 * 32 + lv267 % 32;
-                  const i64 v268 = v267 / 64ll;
-                  const i64 v269 = v267 % 64ll;
-                  const bool v270 = v268 < v189;
-                  const bool v271 = v269 < v190;
-                  const bool v272 = v270 & v271;
-                  const i64 v273 = v186 + v268;
-                  const i64 v274 = v188 + v269;
-                  const i64 v275 = v273 + v242;
+                for (u32 lv272 = tv252 % 32; lv272 < 512; lv272 += 32) {
+                  const i64 v272 = (tv252 / 32 * 16 + lv272 / 32) * 64 + cv252 * 32 + lv272 % 32;
+                  const i64 v273 = v272 / 64ll;
+                  const i64 v274 = v272 % 64ll;
+                  const bool v275 = v273 < v200;
+                  const bool v276 = v274 < v201;
+                  const bool v277 = v275 & v276;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v276 = v268 * 64ll;
-                  const i64 v277 = v276 + v269;
-                  // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v278 = v273 * d_n;
+                  const i64 v278 = v273 * 64ll;
                   const i64 v279 = v278 + v274;
-                  const i64 v280 = v275 * d_n;
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  const i64 v280 = v273 * d_n;
                   const i64 v281 = v280 + v274;
-                  if (v272) {
+                  const i64 v282 = v281 + v204;
+                  const i64 v283 = v281 + v207;
+                  if (v277) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v282 = *(pv244 + lv267 / 32 * 40 + lv267 % 32 * 1);
+                    const float v284 = *(pv252 + lv272 / 32 * 40 + lv272 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v283 = 5e-1f * v282;
-                    const u16 v284 = *(b_bias + v279);
-                    const float v285 = bf16_to_f32(v284);
-                    const float v286 = v283 + v285;
-                    const float v287 = fn_silu(v286);
-                    const u16 v288 = f32_to_bf16(v287);
-                    *(((u16*)b_out_peers.p[0ll]) + v281) = v288;
+                    const float v285 = 5e-1f * v284;
+                    const u16 v286 = *(b_bias + v282);
+                    const float v287 = bf16_to_f32(v286);
+                    const float v288 = v285 + v287;
+                    const float v289 = fn_silu(v288);
+                    const u16 v290 = f32_to_bf16(v289);
+                    *(((u16*)b_out_peers.p[0ll]) + v283) = v290;
                   }
                 }
               }
@@ -646,66 +646,67 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v289 = d_m;
-        asm volatile("" : "+l"(v289));
-        const i64 v290 = v289 / 4ll;
-        const i64 v291 = v290 > 0ll ? v290 : 0ll;
-        const i64 v292 = v291 + 127ll;
-        i64 v293 = d_n;
-        asm volatile("" : "+l"(v293));
-        const i64 v294 = v293 > 0ll ? v293 : 0ll;
-        const i64 v295 = v294 + 63ll;
-        const i64 v296 = v292 / 128ll;
-        const i64 v297 = v295 / 64ll;
-        const i64 v298 = v296 * v297;
-        const i64 v300 = 8ll * v297;
-        const i64 v301 = v298 * v134;
+        i64 v291 = d_m;
+        asm volatile("" : "+l"(v291));
+        const i64 v292 = v291 / 4ll;
+        const i64 v293 = v292 > 0ll ? v292 : 0ll;
+        const i64 v294 = v293 + 127ll;
+        i64 v295 = d_n;
+        asm volatile("" : "+l"(v295));
+        const i64 v296 = v295 > 0ll ? v295 : 0ll;
+        const i64 v297 = v296 + 63ll;
+        const i64 v298 = v294 / 128ll;
+        const i64 v299 = v297 / 64ll;
+        const i64 v300 = v298 * v299;
+        const i64 v302 = 8ll * v299;
+        const i64 v303 = v300 * v134;
         #pragma unroll 1
-        for (i64 v302 = blockIdx.x; v302 < v301; v302 += gridDim.x) {
-          const i64 v303 = quotient(v302, (i64)gridDim.x);
-          const i64 v304 = v303 * v129;
-          const i64 v305 = v302 - quotient(v302, v298) * v298;
-          const i64 v306 = quotient(v302, v298);
-          const i64 v307 = quotient(v305, v300);
-          const i64 v308 = v307 * 8ll;
-          const i64 v309 = v296 - v308;
-          const i64 v310 = 8ll < v309 ? 8ll : v309;
-          const i64 v311 = v305 - quotient(v305, v300) * v300;
-          const i64 v312 = v311 - quotient(v311, v310) * v310;
-          const i64 v313 = v308 + v312;
-          const i64 v314 = v313 * 128ll;
-          const i64 v315 = quotient(v311, v310);
-          const i64 v316 = v315 * 64ll;
-          const i64 v317 = v306 * v129;
+        for (i64 v304 = blockIdx.x; v304 < v303; v304 += gridDim.x) {
+          const i64 v305 = quotient(v304, (i64)gridDim.x);
+          const i64 v306 = v305 * v129;
+          const i64 v307 = v304 - quotient(v304, v300) * v300;
+          const i64 v308 = quotient(v304, v300);
+          const i64 v309 = quotient(v307, v302);
+          const i64 v310 = v309 * 8ll;
+          const i64 v311 = v298 - v310;
+          const i64 v312 = 8ll < v311 ? 8ll : v311;
+          const i64 v313 = v307 - quotient(v307, v302) * v302;
+          const i64 v314 = v313 - quotient(v313, v312) * v312;
+          const i64 v315 = v310 + v314;
+          const i64 v316 = v315 * 128ll;
+          const i64 v317 = quotient(v313, v312);
+          const i64 v318 = v317 * 64ll;
+          const i64 v319 = v308 * v129;
+          const i64 v320 = v319 + v129;
           #pragma unroll 1
-          for (i64 v318 = 0ll; v318 < v129; v318++) {
-            const i64 v319 = v304 + v318;
-            const i64 v320 = v319 % 8ll;
-            const i64 v321 = v317 + v318;
-            const i64 v322 = v321 * 64ll;
-            ring_acquire<8>(b_ring_8, v319);
+          for (i64 v321 = v319; v321 < v320; v321++) {
+            const i64 v322 = v321 - v319;
+            const i64 v323 = v306 + v322;
+            const i64 v324 = v323 % 8ll;
+            const i64 v325 = v321 * 64ll;
+            ring_acquire<8>(b_ring_8, v323);
             if (can_map(b_a, d_k)) {
-              const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v314);
+              const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v316);
               filling.bytes += left_ring_a_bf16_8x128x64 <= 16 ? 2048 : left_ring_a_bf16_8x128x64 <= 64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v320 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v320), (int)(v322) + s * 64, (int)(v314));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v324 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v324), (int)(v325) + s * 64, (int)(v316));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v320 * 8192, b_a, d_k, (d_m / 4ll), d_k, v314, v322);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_8x128x64 + v324 * 8192, b_a, d_k, (d_m / 4ll), d_k, v316, v325);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 8192;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v320 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v320), (int)(v316) + s * 64, (int)(v322));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v324 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v324), (int)(v318) + s * 64, (int)(v325));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v320 * 4096, b_b, d_n, d_k, d_n, v322, v316);
+              ring_copy<u16, 64, 64, 128, 256>(b_ring_b_bf16_8x64x64 + v324 * 4096, b_b, d_n, d_k, d_n, v325, v318);
             }
-            ring_fill<8, 256>(b_ring_8, v319, filling);
+            ring_fill<8, 256>(b_ring_8, v323, filling);
           }
         }
       }
@@ -721,234 +722,234 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       ring_begin<4, 8, 4, false>(b_ring_4);
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
-        i64 v323 = d_m;
-        asm volatile("" : "+l"(v323));
-        const i64 v324 = v323 / 4ll;
-        const i64 v325 = v324 > 0ll ? v324 : 0ll;
-        const i64 v326 = v325 + 127ll;
-        i64 v327 = d_n;
-        asm volatile("" : "+l"(v327));
+        i64 v326 = d_m;
+        asm volatile("" : "+l"(v326));
+        const i64 v327 = v326 / 4ll;
         const i64 v328 = v327 > 0ll ? v327 : 0ll;
-        const i64 v329 = v328 + 255ll;
-        const i64 v330 = v326 / 128ll;
-        const i64 v331 = v329 / 256ll;
-        const i64 v332 = v330 * v331;
-        const i64 v334 = v332 * v92;
-        const bool v335 = v87 > 0ll;
+        const i64 v329 = v328 + 127ll;
+        i64 v330 = d_n;
+        asm volatile("" : "+l"(v330));
+        const i64 v331 = v330 > 0ll ? v330 : 0ll;
+        const i64 v332 = v331 + 255ll;
+        const i64 v333 = v329 / 128ll;
+        const i64 v334 = v332 / 256ll;
+        const i64 v335 = v333 * v334;
+        const i64 v337 = v335 * v92;
+        const bool v338 = v87 > 0ll;
         #pragma unroll 1
-        for (i64 v337 = blockIdx.x; v337 < v334; v337 += gridDim.x) {
-          const i64 v338 = quotient(v337, (i64)gridDim.x);
-          const i64 v339 = v338 * v87;
-          const i64 v340 = v337 - quotient(v337, v332) * v332;
-          const i64 v341 = quotient(v337, v332);
+        for (i64 v340 = blockIdx.x; v340 < v337; v340 += gridDim.x) {
+          const i64 v341 = quotient(v340, (i64)gridDim.x);
+          const i64 v342 = v341 * v87;
+          const i64 v343 = v340 - quotient(v340, v335) * v335;
+          const i64 v344 = quotient(v340, v335);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
           #pragma unroll 2
-          for (i64 v342 = 0ll; v342 < v87; v342++) {
-            const i64 v343 = v339 + v342;
-            ring_wait<4>(b_ring_4, v343);
-            const i64 v344 = v343 % 4ll;
-            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v344 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v344 * 16384), 8192));
+          for (i64 v345 = 0ll; v345 < v87; v345++) {
+            const i64 v346 = v342 + v345;
+            ring_wait<4>(b_ring_4, v346);
+            const i64 v347 = v346 % 4ll;
+            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64 + v347 * 8192) + threadIdx.x / 128 * 8192, 16), tile_descriptor(ring_address(b_ring_b_bf16_4x64x256 + v347 * 16384), 8192));
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v345 = v342 > 0ll;
-            const i64 v346 = v343 - 1ll;
-            if (v345) {
-              ring_release<4>(b_ring_4, v346);
+            const bool v348 = v345 > 0ll;
+            const i64 v349 = v346 - 1ll;
+            if (v348) {
+              ring_release<4>(b_ring_4, v349);
             }
           }
-          i64 v347 = d_n;
-          asm volatile("" : "+l"(v347));
-          const i64 v348 = v347 > 0ll ? v347 : 0ll;
-          const i64 v349 = v348 + 255ll;
-          const i64 v350 = v349 / 256ll;
-          const i64 v351 = 8ll * v350;
-          i64 v352 = d_m;
-          asm volatile("" : "+l"(v352));
-          const i64 v353 = v352 / 4ll;
-          const i64 v354 = v353 > 0ll ? v353 : 0ll;
-          const i64 v355 = v354 + 127ll;
-          const i64 v356 = v355 / 128ll;
-          const i64 v357 = v352 / 4ll;
+          i64 v350 = d_n;
+          asm volatile("" : "+l"(v350));
+          const i64 v351 = v350 > 0ll ? v350 : 0ll;
+          const i64 v352 = v351 + 255ll;
+          const i64 v353 = v352 / 256ll;
+          const i64 v354 = 8ll * v353;
+          i64 v355 = d_m;
+          asm volatile("" : "+l"(v355));
+          const i64 v356 = v355 / 4ll;
+          const i64 v357 = v356 > 0ll ? v356 : 0ll;
+          const i64 v358 = v357 + 127ll;
+          const i64 v359 = v358 / 128ll;
+          const i64 v360 = v355 / 4ll;
+          i64 v361 = (i64)rank;
+          asm volatile("" : "+l"(v361));
+          const i64 v362 = v361 * v356;
+          const bool v363 = (u64)b_bias % 16 == 0;
+          const bool v364 = (u64)b_out % 16 == 0;
+          const bool v365 = v363 & v364;
+          const i64 v366 = v350 % 8ll;
+          const bool v367 = v366 == 0ll;
+          const bool v368 = v365 & v367;
+          const i64 v369 = v350 % 8ll;
+          const bool v370 = v369 == 0ll;
+          const bool v371 = v368 & v370;
           wgmma_end_128(b_accumulator_128x256);
-          const i64 v358 = v339 + v87;
-          const i64 v359 = v358 - 1ll;
-          if (v335) {
-            ring_release<4>(b_ring_4, v359);
+          const i64 v372 = v342 + v87;
+          const i64 v373 = v372 - 1ll;
+          if (v338) {
+            ring_release<4>(b_ring_4, v373);
           }
-          const i64 v360 = quotient(v340, v351);
-          const i64 v361 = v360 * 8ll;
-          const i64 v362 = v356 - v361;
-          const i64 v363 = 8ll < v362 ? 8ll : v362;
-          const i64 v364 = v340 - quotient(v340, v351) * v351;
-          const i64 v365 = v364 - quotient(v364, v363) * v363;
-          const i64 v366 = v361 + v365;
-          const i64 v367 = v366 * 128ll;
-          const i64 v368 = quotient(v364, v363);
-          const i64 v369 = v368 * 256ll;
-          const i64 v370 = v353 - v367;
-          const i64 v371 = d_n - v369;
-          const i64 v372 = v341 * v357;
+          const i64 v374 = quotient(v343, v354);
+          const i64 v375 = v374 * 8ll;
+          const i64 v376 = v359 - v375;
+          const i64 v377 = 8ll < v376 ? 8ll : v376;
+          const i64 v378 = v343 - quotient(v343, v354) * v354;
+          const i64 v379 = v378 - quotient(v378, v377) * v377;
+          const i64 v380 = v375 + v379;
+          const i64 v381 = v380 * 128ll;
+          const i64 v382 = quotient(v378, v377);
+          const i64 v383 = v382 * 256ll;
+          const i64 v384 = v356 - v381;
+          const i64 v385 = d_n - v383;
+          const i64 v386 = v344 * v360;
+          const i64 v387 = v381 * d_n;
+          const i64 v388 = v387 + v383;
+          const i64 v389 = v381 + v362;
+          const i64 v390 = v389 * d_n;
+          const i64 v391 = v390 + v383;
+          const i64 v392 = v387 % 8ll;
+          const bool v393 = v392 == 0ll;
+          const bool v394 = v371 & v393;
+          const i64 v395 = v390 % 8ll;
+          const bool v396 = v395 == 0ll;
+          const bool v397 = v394 & v396;
           if (v93) {
-            const bool v373 = (u64)b_slices % 16 == 0;
-            i64 v374 = d_n;
-            asm volatile("" : "+l"(v374));
-            const i64 v375 = v374 % 4ll;
-            const bool v376 = v375 == 0ll;
-            const bool v377 = v373 & v376;
-            const i64 v378 = v374 % 4ll;
-            const bool v379 = v378 == 0ll;
-            const bool v380 = v377 & v379;
-            const u32 tv381 = thread_here();
-            float* const pv381 = (float*)(b_patch_128x40 + tv381 / 32 * 640);
+            const bool v398 = (u64)b_slices % 16 == 0;
+            i64 v399 = d_n;
+            asm volatile("" : "+l"(v399));
+            const i64 v400 = v399 % 4ll;
+            const bool v401 = v400 == 0ll;
+            const bool v402 = v398 & v401;
+            const i64 v403 = v399 % 4ll;
+            const bool v404 = v403 == 0ll;
+            const bool v405 = v402 & v404;
+            const u32 tv406 = thread_here();
+            float* const pv406 = (float*)(b_patch_128x40 + tv406 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv381 = 0; cv381 < 8; cv381++) {
-              put_fragment_256_f32(pv381, b_accumulator_128x256, cv381, tv381 % 32);
-              if (v380) {
+            for (u32 cv406 = 0; cv406 < 8; cv406++) {
+              put_fragment_256_f32(pv406, b_accumulator_128x256, cv406, tv406 % 32);
+              if (v405) {
                 #pragma unroll 4
-                for (u32 lv381 = tv381 % 32; lv381 < 128; lv381 += 32) {
-                  const i64 v381 = (tv381 / 32 * 16 + lv381 / 8) * 64 + cv381 * 8 + lv381 % 8;
-                  const i64 v382 = v381 * 4ll;
-                  const i64 v383 = v382 / 256ll;
-                  const i64 v384 = v382 % 256ll;
-                  const bool v385 = v383 < v370;
-                  const bool v386 = v384 < v371;
-                  const bool v387 = v385 & v386;
-                  const i64 v388 = v367 + v383;
-                  const i64 v389 = v369 + v384;
-                  const i64 v390 = v383 * 256ll;
-                  const i64 v391 = v390 + v384;
-                  const i64 v392 = v372 + v388;
-                  const i64 v393 = v392 * d_n;
-                  const i64 v394 = v393 + v389;
-                  if (v387) {
-                    const Vec<float, 4> v395 = load_vec<float, 4>(pv381 + lv381 / 8 * 40 + lv381 % 8 * 4);
-                    store_vec(b_slices + v394, v395);
+                for (u32 lv406 = tv406 % 32; lv406 < 128; lv406 += 32) {
+                  const i64 v406 = (tv406 / 32 * 16 + lv406 / 8) * 64 + cv406 * 8 + lv406 % 8;
+                  const i64 v407 = v406 * 4ll;
+                  const i64 v408 = v407 / 256ll;
+                  const i64 v409 = v407 % 256ll;
+                  const bool v410 = v408 < v384;
+                  const bool v411 = v409 < v385;
+                  const bool v412 = v410 & v411;
+                  const i64 v413 = v381 + v408;
+                  const i64 v414 = v383 + v409;
+                  const i64 v415 = v408 * 256ll;
+                  const i64 v416 = v415 + v409;
+                  const i64 v417 = v386 + v413;
+                  const i64 v418 = v417 * d_n;
+                  const i64 v419 = v418 + v414;
+                  if (v412) {
+                    const Vec<float, 4> v420 = load_vec<float, 4>(pv406 + lv406 / 8 * 40 + lv406 % 8 * 4);
+                    store_vec(b_slices + v419, v420);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv396 = tv381 % 32; lv396 < 512; lv396 += 32) {
-                  const i64 v396 = (tv381 / 32 * 16 + lv396 / 32) * 256 + cv381 * 32 + lv396 % 32;
-                  const i64 v397 = v396 / 256ll;
-                  const i64 v398 = v396 % 256ll;
-                  const bool v399 = v397 < v370;
-                  const bool v400 = v398 < v371;
-                  const bool v401 = v399 & v400;
-                  const i64 v402 = v367 + v397;
-                  const i64 v403 = v369 + v398;
-                  const i64 v404 = v397 * 256ll;
-                  const i64 v405 = v404 + v398;
-                  const i64 v406 = v372 + v402;
-                  const i64 v407 = v406 * d_n;
-                  const i64 v408 = v407 + v403;
-                  if (v401) {
-                    const float v409 = *(pv381 + lv396 / 32 * 40 + lv396 % 32 * 1);
-                    *(b_slices + v408) = v409;
+                for (u32 lv421 = tv406 % 32; lv421 < 512; lv421 += 32) {
+                  const i64 v421 = (tv406 / 32 * 16 + lv421 / 32) * 256 + cv406 * 32 + lv421 % 32;
+                  const i64 v422 = v421 / 256ll;
+                  const i64 v423 = v421 % 256ll;
+                  const bool v424 = v422 < v384;
+                  const bool v425 = v423 < v385;
+                  const bool v426 = v424 & v425;
+                  const i64 v427 = v381 + v422;
+                  const i64 v428 = v383 + v423;
+                  const i64 v429 = v422 * 256ll;
+                  const i64 v430 = v429 + v423;
+                  const i64 v431 = v386 + v427;
+                  const i64 v432 = v431 * d_n;
+                  const i64 v433 = v432 + v428;
+                  if (v426) {
+                    const float v434 = *(pv406 + lv421 / 32 * 40 + lv421 % 32 * 1);
+                    *(b_slices + v433) = v434;
                   }
                 }
               }
             }
           } else {
-            const bool v410 = (u64)b_bias % 16 == 0;
-            const bool v411 = (u64)b_out % 16 == 0;
-            const bool v412 = v410 & v411;
-            i64 v413 = d_n;
-            asm volatile("" : "+l"(v413));
-            const i64 v414 = v413 % 8ll;
-            const bool v415 = v414 == 0ll;
-            const bool v416 = v412 & v415;
-            const i64 v417 = v413 % 8ll;
-            const bool v418 = v417 == 0ll;
-            const bool v419 = v416 & v418;
-            i64 v420 = (i64)rank;
-            asm volatile("" : "+l"(v420));
-            i64 v421 = d_m;
-            asm volatile("" : "+l"(v421));
-            const i64 v422 = v421 / 4ll;
-            const i64 v423 = v420 * v422;
-            Vec<float, 8> v424;
+            Vec<float, 8> v435;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v424.v[l] = 5e-1f;
-            const u32 tv425 = thread_here();
-            float* const pv425 = (float*)(b_patch_128x40 + tv425 / 32 * 640);
+            for (int l = 0; l < 8; l++) v435.v[l] = 5e-1f;
+            const u32 tv436 = thread_here();
+            float* const pv436 = (float*)(b_patch_128x40 + tv436 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv425 = 0; cv425 < 8; cv425++) {
-              put_fragment_256_f32(pv425, b_accumulator_128x256, cv425, tv425 % 32);
-              if (v419) {
+            for (u32 cv436 = 0; cv436 < 8; cv436++) {
+              put_fragment_256_f32(pv436, b_accumulator_128x256, cv436, tv436 % 32);
+              if (v397) {
                 #pragma unroll 2
-                for (u32 lv425 = tv425 % 32; lv425 < 64; lv425 += 32) {
-                  const i64 v425 = (tv425 / 32 * 16 + lv425 / 4) * 32 + cv425 * 4 + lv425 % 4;
-                  const i64 v426 = v425 * 8ll;
-                  const i64 v427 = v426 / 256ll;
-                  const i64 v428 = v426 % 256ll;
-                  const bool v429 = v427 < v370;
-                  const bool v430 = v428 < v371;
-                  const bool v431 = v429 & v430;
-                  const i64 v432 = v367 + v427;
-                  const i64 v433 = v369 + v428;
-                  const i64 v434 = v432 + v423;
+                for (u32 lv436 = tv436 % 32; lv436 < 64; lv436 += 32) {
+                  const i64 v436 = (tv436 / 32 * 16 + lv436 / 4) * 32 + cv436 * 4 + lv436 % 4;
+                  const i64 v437 = v436 * 8ll;
+                  const i64 v438 = v437 / 256ll;
+                  const i64 v439 = v437 % 256ll;
+                  const bool v440 = v438 < v384;
+                  const bool v441 = v439 < v385;
+                  const bool v442 = v440 & v441;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v435 = v427 * 256ll;
-                  const i64 v436 = v435 + v428;
+                  const i64 v443 = v438 * 256ll;
+                  const i64 v444 = v443 + v439;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v437 = v432 * d_n;
-                  const i64 v438 = v437 + v433;
-                  const i64 v439 = v434 * d_n;
-                  const i64 v440 = v439 + v433;
-                  if (v431) {
+                  const i64 v445 = v438 * d_n;
+                  const i64 v446 = v445 + v439;
+                  const i64 v447 = v446 + v388;
+                  const i64 v448 = v446 + v391;
+                  if (v442) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v441 = load_vec<float, 8>(pv425 + lv425 / 4 * 40 + lv425 % 4 * 8);
+                    const Vec<float, 8> v449 = load_vec<float, 8>(pv436 + lv436 / 4 * 40 + lv436 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v442;
+                    Vec<float, 8> v450;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v442.v[l] = v424.v[l] * v441.v[l];
-                    const Vec<u16, 8> v443 = load_vec<u16, 8>(b_bias + v438);
-                    Vec<float, 8> v444;
+                    for (int l = 0; l < 8; l++) v450.v[l] = v435.v[l] * v449.v[l];
+                    const Vec<u16, 8> v451 = load_vec<u16, 8>(b_bias + v447);
+                    Vec<float, 8> v452;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v444.v[l] = bf16_to_f32(v443.v[l]);
-                    Vec<float, 8> v445;
+                    for (int l = 0; l < 8; l++) v452.v[l] = bf16_to_f32(v451.v[l]);
+                    Vec<float, 8> v453;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v445.v[l] = v442.v[l] + v444.v[l];
-                    Vec<float, 8> v446;
+                    for (int l = 0; l < 8; l++) v453.v[l] = v450.v[l] + v452.v[l];
+                    Vec<float, 8> v454;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v446.v[l] = fn_silu(v445.v[l]);
-                    Vec<u16, 8> v447;
+                    for (int l = 0; l < 8; l++) v454.v[l] = fn_silu(v453.v[l]);
+                    Vec<u16, 8> v455;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v447.v[l] = f32_to_bf16(v446.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v440, v447);
+                    for (int l = 0; l < 8; l++) v455.v[l] = f32_to_bf16(v454.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v448, v455);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv448 = tv425 % 32; lv448 < 512; lv448 += 32) {
-                  const i64 v448 = (tv425 / 32 * 16 + lv448 / 32) * 256 + cv425 * 32 + lv448 % 32;
-                  const i64 v449 = v448 / 256ll;
-                  const i64 v450 = v448 % 256ll;
-                  const bool v451 = v449 < v370;
-                  const bool v452 = v450 < v371;
-                  const bool v453 = v451 & v452;
-                  const i64 v454 = v367 + v449;
-                  const i64 v455 = v369 + v450;
-                  const i64 v456 = v454 + v423;
+                for (u32 lv456 = tv436 % 32; lv456 < 512; lv456 += 32) {
+                  const i64 v456 = (tv436 / 32 * 16 + lv456 / 32) * 256 + cv436 * 32 + lv456 % 32;
+                  const i64 v457 = v456 / 256ll;
+                  const i64 v458 = v456 % 256ll;
+                  const bool v459 = v457 < v384;
+                  const bool v460 = v458 < v385;
+                  const bool v461 = v459 & v460;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v457 = v449 * 256ll;
-                  const i64 v458 = v457 + v450;
+                  const i64 v462 = v457 * 256ll;
+                  const i64 v463 = v462 + v458;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v459 = v454 * d_n;
-                  const i64 v460 = v459 + v455;
-                  const i64 v461 = v456 * d_n;
-                  const i64 v462 = v461 + v455;
-                  if (v453) {
+                  const i64 v464 = v457 * d_n;
+                  const i64 v465 = v464 + v458;
+                  const i64 v466 = v465 + v388;
+                  const i64 v467 = v465 + v391;
+                  if (v461) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v463 = *(pv425 + lv448 / 32 * 40 + lv448 % 32 * 1);
+                    const float v468 = *(pv436 + lv456 / 32 * 40 + lv456 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v464 = 5e-1f * v463;
-                    const u16 v465 = *(b_bias + v460);
-                    const float v466 = bf16_to_f32(v465);
-                    const float v467 = v464 + v466;
-                    const float v468 = fn_silu(v467);
-                    const u16 v469 = f32_to_bf16(v468);
-                    *(((u16*)b_out_peers.p[0ll]) + v462) = v469;
+                    const float v469 = 5e-1f * v468;
+                    const u16 v470 = *(b_bias + v466);
+                    const float v471 = bf16_to_f32(v470);
+                    const float v472 = v469 + v471;
+                    const float v473 = fn_silu(v472);
+                    const u16 v474 = f32_to_bf16(v473);
+                    *(((u16*)b_out_peers.p[0ll]) + v467) = v474;
                   }
                 }
               }
@@ -958,66 +959,67 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v470 = d_m;
-        asm volatile("" : "+l"(v470));
-        const i64 v471 = v470 / 4ll;
-        const i64 v472 = v471 > 0ll ? v471 : 0ll;
-        const i64 v473 = v472 + 127ll;
-        i64 v474 = d_n;
-        asm volatile("" : "+l"(v474));
-        const i64 v475 = v474 > 0ll ? v474 : 0ll;
-        const i64 v476 = v475 + 255ll;
-        const i64 v477 = v473 / 128ll;
-        const i64 v478 = v476 / 256ll;
-        const i64 v479 = v477 * v478;
-        const i64 v481 = 8ll * v478;
-        const i64 v482 = v479 * v92;
+        i64 v475 = d_m;
+        asm volatile("" : "+l"(v475));
+        const i64 v476 = v475 / 4ll;
+        const i64 v477 = v476 > 0ll ? v476 : 0ll;
+        const i64 v478 = v477 + 127ll;
+        i64 v479 = d_n;
+        asm volatile("" : "+l"(v479));
+        const i64 v480 = v479 > 0ll ? v479 : 0ll;
+        const i64 v481 = v480 + 255ll;
+        const i64 v482 = v478 / 128ll;
+        const i64 v483 = v481 / 256ll;
+        const i64 v484 = v482 * v483;
+        const i64 v486 = 8ll * v483;
+        const i64 v487 = v484 * v92;
         #pragma unroll 1
-        for (i64 v483 = blockIdx.x; v483 < v482; v483 += gridDim.x) {
-          const i64 v484 = quotient(v483, (i64)gridDim.x);
-          const i64 v485 = v484 * v87;
-          const i64 v486 = v483 - quotient(v483, v479) * v479;
-          const i64 v487 = quotient(v483, v479);
-          const i64 v488 = quotient(v486, v481);
-          const i64 v489 = v488 * 8ll;
-          const i64 v490 = v477 - v489;
-          const i64 v491 = 8ll < v490 ? 8ll : v490;
-          const i64 v492 = v486 - quotient(v486, v481) * v481;
-          const i64 v493 = v492 - quotient(v492, v491) * v491;
-          const i64 v494 = v489 + v493;
-          const i64 v495 = v494 * 128ll;
-          const i64 v496 = quotient(v492, v491);
-          const i64 v497 = v496 * 256ll;
-          const i64 v498 = v487 * v87;
+        for (i64 v488 = blockIdx.x; v488 < v487; v488 += gridDim.x) {
+          const i64 v489 = quotient(v488, (i64)gridDim.x);
+          const i64 v490 = v489 * v87;
+          const i64 v491 = v488 - quotient(v488, v484) * v484;
+          const i64 v492 = quotient(v488, v484);
+          const i64 v493 = quotient(v491, v486);
+          const i64 v494 = v493 * 8ll;
+          const i64 v495 = v482 - v494;
+          const i64 v496 = 8ll < v495 ? 8ll : v495;
+          const i64 v497 = v491 - quotient(v491, v486) * v486;
+          const i64 v498 = v497 - quotient(v497, v496) * v496;
+          const i64 v499 = v494 + v498;
+          const i64 v500 = v499 * 128ll;
+          const i64 v501 = quotient(v497, v496);
+          const i64 v502 = v501 * 256ll;
+          const i64 v503 = v492 * v87;
+          const i64 v504 = v503 + v87;
           #pragma unroll 1
-          for (i64 v499 = 0ll; v499 < v87; v499++) {
-            const i64 v500 = v485 + v499;
-            const i64 v501 = v500 % 4ll;
-            const i64 v502 = v498 + v499;
-            const i64 v503 = v502 * 64ll;
-            ring_acquire<4>(b_ring_4, v500);
+          for (i64 v505 = v503; v505 < v504; v505++) {
+            const i64 v506 = v505 - v503;
+            const i64 v507 = v490 + v506;
+            const i64 v508 = v507 % 4ll;
+            const i64 v509 = v505 * 64ll;
+            ring_acquire<4>(b_ring_4, v507);
             if (can_map(b_a, d_k)) {
-              const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v495);
+              const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v500);
               filling.bytes += left_ring_a_bf16_4x128x64 <= 16 ? 2048 : left_ring_a_bf16_4x128x64 <= 64 ? 8192 : 16384;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v501 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v501), (int)(v503) + s * 64, (int)(v495));
+                for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v508 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v508), (int)(v509) + s * 64, (int)(v500));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v501 * 8192, b_a, d_k, (d_m / 4ll), d_k, v495, v503);
+              ring_copy<u16, 128, 64, 128, 256>(b_ring_a_bf16_4x128x64 + v508 * 8192, b_a, d_k, (d_m / 4ll), d_k, v500, v509);
             }
             if (can_map(b_b, d_n)) {
               filling.bytes += 32768;
               if (threadIdx.x == 256) {
                 #pragma unroll
-                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v501 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v501), (int)(v497) + s * 64, (int)(v503));
+                for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v508 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v508), (int)(v502) + s * 64, (int)(v509));
               }
             } else {
               filling.by_threads = true;
-              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v501 * 16384, b_b, d_n, d_k, d_n, v503, v497);
+              ring_copy<u16, 64, 256, 128, 256>(b_ring_b_bf16_4x64x256 + v508 * 16384, b_b, d_n, d_k, d_n, v509, v502);
             }
-            ring_fill<4, 256>(b_ring_4, v500, filling);
+            ring_fill<4, 256>(b_ring_4, v507, filling);
           }
         }
       }
@@ -1029,490 +1031,478 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       }
     }
   }
-  i64 v508 = (i64)rank;
-  asm volatile("" : "+l"(v508));
-  const bool v509 = v508 == 1ll;
-  const bool v510 = v508 == 2ll;
-  const bool v511 = v508 == 3ll;
-  const i64 v513 = (i64)blockIdx.x * 4ll;
-  const i64 v514 = v513 + v508;
-  const bool v515 = v508 == 0ll;
-  const i64 v516 = v136 ? v134 : v92;
-  const bool v517 = v136 ? v135 : v93;
-  if (v517) {
-    const i64 v519 = (i64)blockIdx.x * 4ll;
-    i64 v520 = (i64)rank;
-    asm volatile("" : "+l"(v520));
-    const i64 v521 = v519 + v520;
-    const i64 v523 = v520 % 4ll;
-    const bool v524 = (u64)b_slices % 16 == 0;
-    const bool v525 = (u64)b_bias % 16 == 0;
-    const bool v526 = v524 & v525;
-    const bool v527 = (u64)b_out % 16 == 0;
-    const bool v528 = v526 & v527;
-    i64 v529 = d_n;
-    asm volatile("" : "+l"(v529));
-    const i64 v530 = v529 > 0ll ? v529 : 0ll;
-    const i64 v531 = v530 % 8ll;
-    const bool v532 = v531 == 0ll;
-    const bool v533 = v528 & v532;
-    const i64 v534 = v529 % 8ll;
-    const bool v535 = v534 == 0ll;
-    const bool v536 = v533 & v535;
-    i64 v537 = d_m;
-    asm volatile("" : "+l"(v537));
-    const i64 v538 = v537 / 4ll;
-    const i64 v539 = v538 > 0ll ? v538 : 0ll;
-    const i64 v540 = v539 * v530;
-    const i64 v541 = v540 / 3072ll;
-    const i64 v542 = v540 + 3071ll;
-    const i64 v543 = v542 / 3072ll;
-    const i64 v544 = v520 * v538;
-    Vec<float, 8> v545;
+  i64 v513 = (i64)rank;
+  asm volatile("" : "+l"(v513));
+  const bool v515 = v513 == 1ll;
+  const bool v516 = v513 == 2ll;
+  const bool v517 = v513 == 3ll;
+  const i64 v519 = (i64)blockIdx.x * 4ll;
+  const i64 v520 = v519 + v513;
+  const bool v521 = v513 == 0ll;
+  const i64 v522 = v136 ? v134 : v92;
+  const bool v523 = v136 ? v135 : v93;
+  if (v523) {
+    const i64 v525 = (i64)blockIdx.x * 4ll;
+    i64 v526 = (i64)rank;
+    asm volatile("" : "+l"(v526));
+    const i64 v527 = v525 + v526;
+    const i64 v529 = v526 % 4ll;
+    const bool v530 = (u64)b_slices % 16 == 0;
+    const bool v531 = (u64)b_bias % 16 == 0;
+    const bool v532 = v530 & v531;
+    const bool v533 = (u64)b_out % 16 == 0;
+    const bool v534 = v532 & v533;
+    i64 v535 = d_n;
+    asm volatile("" : "+l"(v535));
+    const i64 v536 = v535 > 0ll ? v535 : 0ll;
+    const i64 v537 = v536 % 8ll;
+    const bool v538 = v537 == 0ll;
+    const bool v539 = v534 & v538;
+    const i64 v540 = v535 % 8ll;
+    const bool v541 = v540 == 0ll;
+    const bool v542 = v539 & v541;
+    i64 v543 = d_m;
+    asm volatile("" : "+l"(v543));
+    const i64 v544 = v543 / 4ll;
+    const i64 v545 = v526 * v544;
+    const i64 v546 = v545 * v535;
+    const i64 v547 = v546 % 8ll;
+    const bool v548 = v547 == 0ll;
+    const bool v549 = v542 & v548;
+    const i64 v550 = v544 > 0ll ? v544 : 0ll;
+    const i64 v551 = v550 * v536;
+    const i64 v552 = v551 / 3072ll;
+    const i64 v553 = v551 + 3071ll;
+    const i64 v554 = v553 / 3072ll;
+    Vec<float, 8> v555;
     #pragma unroll
-    for (int l = 0; l < 8; l++) v545.v[l] = 5e-1f;
+    for (int l = 0; l < 8; l++) v555.v[l] = 5e-1f;
     __syncthreads();
-    const u32 v546 = *(b_epoch + 0ll);
-    const u32 v547 = v546 + 1u;
-    *(b_epoch + 0ll) = v547;
+    const u32 v556 = *(b_epoch + 0ll);
+    const u32 v557 = v556 + 1u;
+    *(b_epoch + 0ll) = v557;
     if (threadIdx.x < 1) {
-      const i64 v548 = threadIdx.x;
-      signal_set_release_gpu(b_flags + v521, v547);
+      const i64 v558 = threadIdx.x;
+      signal_set_release_gpu(b_flags + v527, v557);
     }
     #pragma unroll 1
-    for (i64 v549 = threadIdx.x; v549 < (i64)gridDim.x; v549 += 384) {
-      const i64 v550 = v549 * 4ll;
-      const i64 v551 = v550 + v523;
-      wait_acquire_gpu(b_flags + v551, v547, watch, (u32)(v523), 5u, (u32)(v551), 5u);
+    for (i64 v559 = threadIdx.x; v559 < (i64)gridDim.x; v559 += 384) {
+      const i64 v560 = v559 * 4ll;
+      const i64 v561 = v560 + v529;
+      wait_acquire_gpu(b_flags + v561, v557, watch, (u32)(v529), 5u, (u32)(v561), 5u);
     }
     __syncthreads();
-    if (v536) {
-      i64 v552 = d_m;
-      asm volatile("" : "+l"(v552));
-      const i64 v553 = v552 / 4ll;
-      const i64 v554 = v553 > 0ll ? v553 : 0ll;
-      i64 v555 = d_n;
-      asm volatile("" : "+l"(v555));
-      const i64 v556 = v555 > 0ll ? v555 : 0ll;
-      const i64 v557 = v554 * v556;
-      const i64 v558 = v557 / 3072ll;
-      const i64 v560 = (i64)gridDim.x * 4ll;
-      const i64 v562 = (i64)gridDim.x * 2ll;
-      const i64 v563 = (i64)gridDim.x * 3ll;
-      i64 v564 = (i64)rank;
-      asm volatile("" : "+l"(v564));
-      const i64 v565 = v564 * v553;
-      Vec<float, 8> v566;
+    if (v549) {
+      i64 v562 = d_m;
+      asm volatile("" : "+l"(v562));
+      const i64 v563 = v562 / 4ll;
+      const i64 v564 = v563 > 0ll ? v563 : 0ll;
+      i64 v565 = d_n;
+      asm volatile("" : "+l"(v565));
+      const i64 v566 = v565 > 0ll ? v565 : 0ll;
+      const i64 v567 = v564 * v566;
+      const i64 v568 = v567 / 3072ll;
+      const i64 v570 = (i64)gridDim.x * 4ll;
+      const i64 v572 = (i64)gridDim.x * 2ll;
+      const i64 v573 = (i64)gridDim.x * 3ll;
+      Vec<float, 8> v574;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v566.v[l] = 5e-1f;
-      const i64 v567 = quotient(v558, v560);
+      for (int l = 0; l < 8; l++) v574.v[l] = 5e-1f;
+      i64 v575 = (i64)rank;
+      asm volatile("" : "+l"(v575));
+      const i64 v576 = v575 * v563;
+      const i64 v577 = v576 * v565;
+      const i64 v578 = quotient(v568, v570);
       #pragma unroll 1
-      for (i64 v568 = 0ll; v568 < v567; v568++) {
-        const i64 v569 = v568 * v560;
-        const i64 v570 = v569 + (i64)blockIdx.x;
-        const i64 v571 = v570 * 3072ll;
-        const i64 v572 = v570 + (i64)gridDim.x;
-        const i64 v573 = v572 * 3072ll;
-        const i64 v574 = v570 + v562;
-        const i64 v575 = v574 * 3072ll;
-        const i64 v576 = v570 + v563;
-        const i64 v577 = v576 * 3072ll;
+      for (i64 v579 = 0ll; v579 < v578; v579++) {
+        const i64 v580 = v579 * v570;
+        const i64 v581 = v580 + (i64)blockIdx.x;
+        const i64 v582 = v581 * 3072ll;
+        const i64 v583 = v581 + (i64)gridDim.x;
+        const i64 v584 = v583 * 3072ll;
+        const i64 v585 = v581 + v572;
+        const i64 v586 = v585 * 3072ll;
+        const i64 v587 = v581 + v573;
+        const i64 v588 = v587 * 3072ll;
         {
-          const i64 v578 = threadIdx.x;
-          const i64 v579 = v578 * 8ll;
-          const i64 v580 = v571 + v579;
-          const i64 v581 = v573 + v579;
-          const i64 v582 = v575 + v579;
-          const i64 v583 = v577 + v579;
-          const i64 v584 = v580 - quotient(v580, v556) * v556;
-          const i64 v585 = v581 - quotient(v581, v556) * v556;
-          const i64 v586 = v582 - quotient(v582, v556) * v556;
-          const i64 v587 = v583 - quotient(v583, v556) * v556;
-          const i64 v588 = quotient(v580, v556);
-          const i64 v589 = quotient(v581, v556);
-          const i64 v590 = quotient(v582, v556);
-          const i64 v591 = quotient(v583, v556);
-          const i64 v592 = v588 + v565;
-          const i64 v593 = v589 + v565;
-          const i64 v594 = v590 + v565;
-          const i64 v595 = v591 + v565;
+          const i64 v589 = threadIdx.x;
+          const i64 v590 = v589 * 8ll;
+          const i64 v591 = v582 + v590;
+          const i64 v592 = v584 + v590;
+          const i64 v593 = v586 + v590;
+          const i64 v594 = v588 + v590;
+          const i64 v595 = v591 - quotient(v591, v566) * v566;
+          const i64 v596 = v592 - quotient(v592, v566) * v566;
+          const i64 v597 = v593 - quotient(v593, v566) * v566;
+          const i64 v598 = v594 - quotient(v594, v566) * v566;
+          const i64 v599 = quotient(v591, v566);
+          const i64 v600 = quotient(v592, v566);
+          const i64 v601 = quotient(v593, v566);
+          const i64 v602 = quotient(v594, v566);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v597;
-          for (int l = 0; l < 8; l++) v597.v[l] = 0e+0f;
-          for (i64 v596 = 0ll; v596 < v516; v596++) {
-            const i64 v598 = v596 * v553;
-            const i64 v599 = v598 + v588;
-            const i64 v600 = v599 * d_n;
-            const i64 v601 = v600 + v584;
-            const Vec<float, 8> v602 = load_vec<float, 8>(b_slices + v601);
-            for (int l = 0; l < 8; l++) v597.v[l] = v597.v[l] + v602.v[l];
-          }
           Vec<float, 8> v604;
           for (int l = 0; l < 8; l++) v604.v[l] = 0e+0f;
-          for (i64 v603 = 0ll; v603 < v516; v603++) {
-            const i64 v605 = v603 * v553;
-            const i64 v606 = v605 + v589;
+          for (i64 v603 = 0ll; v603 < v522; v603++) {
+            const i64 v605 = v603 * v563;
+            const i64 v606 = v605 + v599;
             const i64 v607 = v606 * d_n;
-            const i64 v608 = v607 + v585;
+            const i64 v608 = v607 + v595;
             const Vec<float, 8> v609 = load_vec<float, 8>(b_slices + v608);
             for (int l = 0; l < 8; l++) v604.v[l] = v604.v[l] + v609.v[l];
           }
           Vec<float, 8> v611;
           for (int l = 0; l < 8; l++) v611.v[l] = 0e+0f;
-          for (i64 v610 = 0ll; v610 < v516; v610++) {
-            const i64 v612 = v610 * v553;
-            const i64 v613 = v612 + v590;
+          for (i64 v610 = 0ll; v610 < v522; v610++) {
+            const i64 v612 = v610 * v563;
+            const i64 v613 = v612 + v600;
             const i64 v614 = v613 * d_n;
-            const i64 v615 = v614 + v586;
+            const i64 v615 = v614 + v596;
             const Vec<float, 8> v616 = load_vec<float, 8>(b_slices + v615);
             for (int l = 0; l < 8; l++) v611.v[l] = v611.v[l] + v616.v[l];
           }
           Vec<float, 8> v618;
           for (int l = 0; l < 8; l++) v618.v[l] = 0e+0f;
-          for (i64 v617 = 0ll; v617 < v516; v617++) {
-            const i64 v619 = v617 * v553;
-            const i64 v620 = v619 + v591;
+          for (i64 v617 = 0ll; v617 < v522; v617++) {
+            const i64 v619 = v617 * v563;
+            const i64 v620 = v619 + v601;
             const i64 v621 = v620 * d_n;
-            const i64 v622 = v621 + v587;
+            const i64 v622 = v621 + v597;
             const Vec<float, 8> v623 = load_vec<float, 8>(b_slices + v622);
             for (int l = 0; l < 8; l++) v618.v[l] = v618.v[l] + v623.v[l];
           }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v624;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v624.v[l] = v566.v[l] * v597.v[l];
           Vec<float, 8> v625;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v625.v[l] = v566.v[l] * v604.v[l];
-          Vec<float, 8> v626;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v626.v[l] = v566.v[l] * v611.v[l];
-          Vec<float, 8> v627;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v627.v[l] = v566.v[l] * v618.v[l];
-          const i64 v628 = v588 * d_n;
-          const i64 v629 = v589 * d_n;
-          const i64 v630 = v590 * d_n;
-          const i64 v631 = v591 * d_n;
-          const i64 v632 = v628 + v584;
-          const i64 v633 = v629 + v585;
-          const i64 v634 = v630 + v586;
-          const i64 v635 = v631 + v587;
-          const Vec<u16, 8> v636 = load_vec<u16, 8>(b_bias + v632);
-          const Vec<u16, 8> v637 = load_vec<u16, 8>(b_bias + v633);
-          const Vec<u16, 8> v638 = load_vec<u16, 8>(b_bias + v634);
-          const Vec<u16, 8> v639 = load_vec<u16, 8>(b_bias + v635);
-          Vec<float, 8> v640;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v640.v[l] = bf16_to_f32(v636.v[l]);
-          Vec<float, 8> v641;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v641.v[l] = bf16_to_f32(v637.v[l]);
-          Vec<float, 8> v642;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v642.v[l] = bf16_to_f32(v638.v[l]);
-          Vec<float, 8> v643;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v643.v[l] = bf16_to_f32(v639.v[l]);
-          Vec<float, 8> v644;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v644.v[l] = v624.v[l] + v640.v[l];
-          Vec<float, 8> v645;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v645.v[l] = v625.v[l] + v641.v[l];
-          Vec<float, 8> v646;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v646.v[l] = v626.v[l] + v642.v[l];
-          Vec<float, 8> v647;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v647.v[l] = v627.v[l] + v643.v[l];
-          Vec<float, 8> v648;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v648.v[l] = fn_silu(v644.v[l]);
-          Vec<float, 8> v649;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v649.v[l] = fn_silu(v645.v[l]);
-          Vec<float, 8> v650;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v650.v[l] = fn_silu(v646.v[l]);
-          Vec<float, 8> v651;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v651.v[l] = fn_silu(v647.v[l]);
-          Vec<u16, 8> v652;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v652.v[l] = f32_to_bf16(v648.v[l]);
-          Vec<u16, 8> v653;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v653.v[l] = f32_to_bf16(v649.v[l]);
-          Vec<u16, 8> v654;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v654.v[l] = f32_to_bf16(v650.v[l]);
-          Vec<u16, 8> v655;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v655.v[l] = f32_to_bf16(v651.v[l]);
-          const i64 v656 = v592 * d_n;
-          const i64 v657 = v593 * d_n;
-          const i64 v658 = v594 * d_n;
-          const i64 v659 = v595 * d_n;
-          const i64 v660 = v656 + v584;
-          const i64 v661 = v657 + v585;
-          const i64 v662 = v658 + v586;
-          const i64 v663 = v659 + v587;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v660, v652);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v661, v653);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v662, v654);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v663, v655);
-        }
-      }
-      const i64 v664 = v567 * v560;
-      #pragma unroll 1
-      for (i64 v665 = v664 + ((i64)blockIdx.x - v664 % gridDim.x + gridDim.x) % gridDim.x; v665 < v558; v665 += gridDim.x) {
-        const i64 v666 = v665 * 3072ll;
-        {
-          const i64 v667 = threadIdx.x;
-          const i64 v668 = v667 * 8ll;
-          const i64 v669 = v666 + v668;
-          const i64 v670 = v669 - quotient(v669, v556) * v556;
-          const i64 v671 = quotient(v669, v556);
-          const i64 v672 = v671 + v565;
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v674;
-          for (int l = 0; l < 8; l++) v674.v[l] = 0e+0f;
-          for (i64 v673 = 0ll; v673 < v516; v673++) {
-            const i64 v675 = v673 * v553;
-            const i64 v676 = v675 + v671;
-            const i64 v677 = v676 * d_n;
-            const i64 v678 = v677 + v670;
-            const Vec<float, 8> v679 = load_vec<float, 8>(b_slices + v678);
-            for (int l = 0; l < 8; l++) v674.v[l] = v674.v[l] + v679.v[l];
+          for (int l = 0; l < 8; l++) v625.v[l] = 0e+0f;
+          for (i64 v624 = 0ll; v624 < v522; v624++) {
+            const i64 v626 = v624 * v563;
+            const i64 v627 = v626 + v602;
+            const i64 v628 = v627 * d_n;
+            const i64 v629 = v628 + v598;
+            const Vec<float, 8> v630 = load_vec<float, 8>(b_slices + v629);
+            for (int l = 0; l < 8; l++) v625.v[l] = v625.v[l] + v630.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v680;
+          Vec<float, 8> v631;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v680.v[l] = v566.v[l] * v674.v[l];
-          const i64 v681 = v671 * d_n;
-          const i64 v682 = v681 + v670;
-          const Vec<u16, 8> v683 = load_vec<u16, 8>(b_bias + v682);
-          Vec<float, 8> v684;
+          for (int l = 0; l < 8; l++) v631.v[l] = v574.v[l] * v604.v[l];
+          Vec<float, 8> v632;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v684.v[l] = bf16_to_f32(v683.v[l]);
-          Vec<float, 8> v685;
+          for (int l = 0; l < 8; l++) v632.v[l] = v574.v[l] * v611.v[l];
+          Vec<float, 8> v633;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v685.v[l] = v680.v[l] + v684.v[l];
+          for (int l = 0; l < 8; l++) v633.v[l] = v574.v[l] * v618.v[l];
+          Vec<float, 8> v634;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v634.v[l] = v574.v[l] * v625.v[l];
+          const i64 v635 = v599 * d_n;
+          const i64 v636 = v600 * d_n;
+          const i64 v637 = v601 * d_n;
+          const i64 v638 = v602 * d_n;
+          const i64 v639 = v635 + v595;
+          const i64 v640 = v636 + v596;
+          const i64 v641 = v637 + v597;
+          const i64 v642 = v638 + v598;
+          const Vec<u16, 8> v643 = load_vec<u16, 8>(b_bias + v639);
+          const Vec<u16, 8> v644 = load_vec<u16, 8>(b_bias + v640);
+          const Vec<u16, 8> v645 = load_vec<u16, 8>(b_bias + v641);
+          const Vec<u16, 8> v646 = load_vec<u16, 8>(b_bias + v642);
+          Vec<float, 8> v647;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v647.v[l] = bf16_to_f32(v643.v[l]);
+          Vec<float, 8> v648;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v648.v[l] = bf16_to_f32(v644.v[l]);
+          Vec<float, 8> v649;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v649.v[l] = bf16_to_f32(v645.v[l]);
+          Vec<float, 8> v650;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v650.v[l] = bf16_to_f32(v646.v[l]);
+          Vec<float, 8> v651;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v651.v[l] = v631.v[l] + v647.v[l];
+          Vec<float, 8> v652;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v652.v[l] = v632.v[l] + v648.v[l];
+          Vec<float, 8> v653;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v653.v[l] = v633.v[l] + v649.v[l];
+          Vec<float, 8> v654;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v654.v[l] = v634.v[l] + v650.v[l];
+          Vec<float, 8> v655;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v655.v[l] = fn_silu(v651.v[l]);
+          Vec<float, 8> v656;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v656.v[l] = fn_silu(v652.v[l]);
+          Vec<float, 8> v657;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v657.v[l] = fn_silu(v653.v[l]);
+          Vec<float, 8> v658;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v658.v[l] = fn_silu(v654.v[l]);
+          Vec<u16, 8> v659;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v659.v[l] = f32_to_bf16(v655.v[l]);
+          Vec<u16, 8> v660;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v660.v[l] = f32_to_bf16(v656.v[l]);
+          Vec<u16, 8> v661;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v661.v[l] = f32_to_bf16(v657.v[l]);
+          Vec<u16, 8> v662;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v662.v[l] = f32_to_bf16(v658.v[l]);
+          const i64 v663 = v639 + v577;
+          const i64 v664 = v640 + v577;
+          const i64 v665 = v641 + v577;
+          const i64 v666 = v642 + v577;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v663, v659);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v664, v660);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v665, v661);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v666, v662);
+        }
+      }
+      const i64 v667 = v578 * v570;
+      #pragma unroll 1
+      for (i64 v668 = v667 + ((i64)blockIdx.x - v667 % gridDim.x + gridDim.x) % gridDim.x; v668 < v568; v668 += gridDim.x) {
+        const i64 v669 = v668 * 3072ll;
+        {
+          const i64 v670 = threadIdx.x;
+          const i64 v671 = v670 * 8ll;
+          const i64 v672 = v669 + v671;
+          const i64 v673 = v672 - quotient(v672, v566) * v566;
+          const i64 v674 = quotient(v672, v566);
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+          Vec<float, 8> v676;
+          for (int l = 0; l < 8; l++) v676.v[l] = 0e+0f;
+          for (i64 v675 = 0ll; v675 < v522; v675++) {
+            const i64 v677 = v675 * v563;
+            const i64 v678 = v677 + v674;
+            const i64 v679 = v678 * d_n;
+            const i64 v680 = v679 + v673;
+            const Vec<float, 8> v681 = load_vec<float, 8>(b_slices + v680);
+            for (int l = 0; l < 8; l++) v676.v[l] = v676.v[l] + v681.v[l];
+          }
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
+          Vec<float, 8> v682;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v682.v[l] = v574.v[l] * v676.v[l];
+          const i64 v683 = v674 * d_n;
+          const i64 v684 = v683 + v673;
+          const Vec<u16, 8> v685 = load_vec<u16, 8>(b_bias + v684);
           Vec<float, 8> v686;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v686.v[l] = fn_silu(v685.v[l]);
-          Vec<u16, 8> v687;
+          for (int l = 0; l < 8; l++) v686.v[l] = bf16_to_f32(v685.v[l]);
+          Vec<float, 8> v687;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v687.v[l] = f32_to_bf16(v686.v[l]);
-          const i64 v688 = v672 * d_n;
-          const i64 v689 = v688 + v670;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v689, v687);
+          for (int l = 0; l < 8; l++) v687.v[l] = v682.v[l] + v686.v[l];
+          Vec<float, 8> v688;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v688.v[l] = fn_silu(v687.v[l]);
+          Vec<u16, 8> v689;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v689.v[l] = f32_to_bf16(v688.v[l]);
+          const i64 v690 = v684 + v577;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v690, v689);
         }
       }
     } else {
-      i64 v690 = d_m;
-      asm volatile("" : "+l"(v690));
-      const i64 v691 = v690 / 4ll;
-      const i64 v692 = v691 > 0ll ? v691 : 0ll;
-      i64 v693 = d_n;
-      asm volatile("" : "+l"(v693));
-      const i64 v694 = v693 > 0ll ? v693 : 0ll;
-      const i64 v695 = v692 * v694;
-      const i64 v696 = v695 / 3072ll;
-      i64 v697 = (i64)rank;
-      asm volatile("" : "+l"(v697));
-      const i64 v698 = v697 * v691;
+      i64 v691 = d_m;
+      asm volatile("" : "+l"(v691));
+      const i64 v692 = v691 / 4ll;
+      const i64 v693 = v692 > 0ll ? v692 : 0ll;
+      i64 v694 = d_n;
+      asm volatile("" : "+l"(v694));
+      const i64 v695 = v694 > 0ll ? v694 : 0ll;
+      const i64 v696 = v693 * v695;
+      const i64 v697 = v696 / 3072ll;
+      i64 v698 = (i64)rank;
+      asm volatile("" : "+l"(v698));
+      const i64 v699 = v698 * v692;
+      const i64 v700 = v699 * v694;
       #pragma unroll 1
-      for (i64 v699 = blockIdx.x; v699 < v696; v699 += gridDim.x) {
-        const i64 v700 = v699 * 3072ll;
+      for (i64 v701 = blockIdx.x; v701 < v697; v701 += gridDim.x) {
+        const i64 v702 = v701 * 3072ll;
         #pragma unroll 1
-        for (i64 v701 = threadIdx.x; v701 < 3072ll; v701 += 384) {
-          const i64 v702 = v700 + v701;
-          const i64 v703 = v702 - quotient(v702, v694) * v694;
-          const i64 v704 = quotient(v702, v694);
-          const i64 v705 = v704 + v698;
+        for (i64 v703 = threadIdx.x; v703 < 3072ll; v703 += 384) {
+          const i64 v704 = v702 + v703;
+          const i64 v705 = v704 - quotient(v704, v695) * v695;
+          const i64 v706 = quotient(v704, v695);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v707;
-          v707 = 0e+0f;
-          for (i64 v706 = 0ll; v706 < v516; v706++) {
-            const i64 v708 = v706 * v691;
-            const i64 v709 = v708 + v704;
-            const i64 v710 = v709 * d_n;
-            const i64 v711 = v710 + v703;
-            const float v712 = *(b_slices + v711);
-            v707 = v707 + v712;
+          float v708;
+          v708 = 0e+0f;
+          for (i64 v707 = 0ll; v707 < v522; v707++) {
+            const i64 v709 = v707 * v692;
+            const i64 v710 = v709 + v706;
+            const i64 v711 = v710 * d_n;
+            const i64 v712 = v711 + v705;
+            const float v713 = *(b_slices + v712);
+            v708 = v708 + v713;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v713 = 5e-1f * v707;
-          const i64 v714 = v704 * d_n;
-          const i64 v715 = v714 + v703;
-          const u16 v716 = *(b_bias + v715);
-          const float v717 = bf16_to_f32(v716);
-          const float v718 = v713 + v717;
-          const float v719 = fn_silu(v718);
-          const u16 v720 = f32_to_bf16(v719);
-          const i64 v721 = v705 * d_n;
-          const i64 v722 = v721 + v703;
-          *(((u16*)b_out_peers.p[0ll]) + v722) = v720;
+          const float v714 = 5e-1f * v708;
+          const i64 v715 = v706 * d_n;
+          const i64 v716 = v715 + v705;
+          const u16 v717 = *(b_bias + v716);
+          const float v718 = bf16_to_f32(v717);
+          const float v719 = v714 + v718;
+          const float v720 = fn_silu(v719);
+          const u16 v721 = f32_to_bf16(v720);
+          const i64 v722 = v716 + v700;
+          *(((u16*)b_out_peers.p[0ll]) + v722) = v721;
         }
       }
     }
-    if (v536) {
+    if (v549) {
       #pragma unroll 1
-      for (i64 v723 = v541 + ((i64)blockIdx.x - v541 % gridDim.x + gridDim.x) % gridDim.x; v723 < v543; v723 += gridDim.x) {
+      for (i64 v723 = v552 + ((i64)blockIdx.x - v552 % gridDim.x + gridDim.x) % gridDim.x; v723 < v554; v723 += gridDim.x) {
         const i64 v724 = v723 * 3072ll;
-        const i64 v725 = v540 - v724;
+        const i64 v725 = v551 - v724;
         const i64 v726 = v725 / 8ll;
         const i64 v727 = v726 * 8ll;
         #pragma unroll 1
         for (i64 v728 = threadIdx.x; v728 < v726; v728 += 384) {
           const i64 v729 = v728 * 8ll;
           const i64 v730 = v724 + v729;
-          const i64 v731 = v730 - quotient(v730, v530) * v530;
-          const i64 v732 = quotient(v730, v530);
-          const i64 v733 = v732 + v544;
+          const i64 v731 = v730 - quotient(v730, v536) * v536;
+          const i64 v732 = quotient(v730, v536);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v735;
-          for (int l = 0; l < 8; l++) v735.v[l] = 0e+0f;
-          for (i64 v734 = 0ll; v734 < v516; v734++) {
-            const i64 v736 = v734 * v538;
-            const i64 v737 = v736 + v732;
-            const i64 v738 = v737 * d_n;
-            const i64 v739 = v738 + v731;
-            const Vec<float, 8> v740 = load_vec<float, 8>(b_slices + v739);
-            for (int l = 0; l < 8; l++) v735.v[l] = v735.v[l] + v740.v[l];
+          Vec<float, 8> v734;
+          for (int l = 0; l < 8; l++) v734.v[l] = 0e+0f;
+          for (i64 v733 = 0ll; v733 < v522; v733++) {
+            const i64 v735 = v733 * v544;
+            const i64 v736 = v735 + v732;
+            const i64 v737 = v736 * d_n;
+            const i64 v738 = v737 + v731;
+            const Vec<float, 8> v739 = load_vec<float, 8>(b_slices + v738);
+            for (int l = 0; l < 8; l++) v734.v[l] = v734.v[l] + v739.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v741;
+          Vec<float, 8> v740;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v741.v[l] = v545.v[l] * v735.v[l];
-          const i64 v742 = v732 * d_n;
-          const i64 v743 = v742 + v731;
-          const Vec<u16, 8> v744 = load_vec<u16, 8>(b_bias + v743);
+          for (int l = 0; l < 8; l++) v740.v[l] = v555.v[l] * v734.v[l];
+          const i64 v741 = v732 * d_n;
+          const i64 v742 = v741 + v731;
+          const Vec<u16, 8> v743 = load_vec<u16, 8>(b_bias + v742);
+          Vec<float, 8> v744;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v744.v[l] = bf16_to_f32(v743.v[l]);
           Vec<float, 8> v745;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v745.v[l] = bf16_to_f32(v744.v[l]);
+          for (int l = 0; l < 8; l++) v745.v[l] = v740.v[l] + v744.v[l];
           Vec<float, 8> v746;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v746.v[l] = v741.v[l] + v745.v[l];
-          Vec<float, 8> v747;
+          for (int l = 0; l < 8; l++) v746.v[l] = fn_silu(v745.v[l]);
+          Vec<u16, 8> v747;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v747.v[l] = fn_silu(v746.v[l]);
-          Vec<u16, 8> v748;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v748.v[l] = f32_to_bf16(v747.v[l]);
-          const i64 v749 = v733 * d_n;
-          const i64 v750 = v749 + v731;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v750, v748);
+          for (int l = 0; l < 8; l++) v747.v[l] = f32_to_bf16(v746.v[l]);
+          const i64 v748 = v742 + v546;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v748, v747);
         }
         #pragma unroll 1
-        for (i64 v751 = v727 + threadIdx.x; v751 < v725; v751 += 384) {
-          const i64 v752 = v724 + v751;
-          const i64 v753 = v752 - quotient(v752, v530) * v530;
-          const i64 v754 = quotient(v752, v530);
-          const i64 v755 = v754 + v544;
+        for (i64 v749 = v727 + threadIdx.x; v749 < v725; v749 += 384) {
+          const i64 v750 = v724 + v749;
+          const i64 v751 = v750 - quotient(v750, v536) * v536;
+          const i64 v752 = quotient(v750, v536);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v757;
-          v757 = 0e+0f;
-          for (i64 v756 = 0ll; v756 < v516; v756++) {
-            const i64 v758 = v756 * v538;
-            const i64 v759 = v758 + v754;
-            const i64 v760 = v759 * d_n;
-            const i64 v761 = v760 + v753;
-            const float v762 = *(b_slices + v761);
-            v757 = v757 + v762;
+          float v754;
+          v754 = 0e+0f;
+          for (i64 v753 = 0ll; v753 < v522; v753++) {
+            const i64 v755 = v753 * v544;
+            const i64 v756 = v755 + v752;
+            const i64 v757 = v756 * d_n;
+            const i64 v758 = v757 + v751;
+            const float v759 = *(b_slices + v758);
+            v754 = v754 + v759;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v763 = 5e-1f * v757;
-          const i64 v764 = v754 * d_n;
-          const i64 v765 = v764 + v753;
-          const u16 v766 = *(b_bias + v765);
-          const float v767 = bf16_to_f32(v766);
-          const float v768 = v763 + v767;
-          const float v769 = fn_silu(v768);
-          const u16 v770 = f32_to_bf16(v769);
-          const i64 v771 = v755 * d_n;
-          const i64 v772 = v771 + v753;
-          *(((u16*)b_out_peers.p[0ll]) + v772) = v770;
+          const float v760 = 5e-1f * v754;
+          const i64 v761 = v752 * d_n;
+          const i64 v762 = v761 + v751;
+          const u16 v763 = *(b_bias + v762);
+          const float v764 = bf16_to_f32(v763);
+          const float v765 = v760 + v764;
+          const float v766 = fn_silu(v765);
+          const u16 v767 = f32_to_bf16(v766);
+          const i64 v768 = v762 + v546;
+          *(((u16*)b_out_peers.p[0ll]) + v768) = v767;
         }
       }
     } else {
       #pragma unroll 1
-      for (i64 v773 = v541 + ((i64)blockIdx.x - v541 % gridDim.x + gridDim.x) % gridDim.x; v773 < v543; v773 += gridDim.x) {
-        const i64 v774 = v773 * 3072ll;
-        const i64 v775 = v540 - v774;
+      for (i64 v769 = v552 + ((i64)blockIdx.x - v552 % gridDim.x + gridDim.x) % gridDim.x; v769 < v554; v769 += gridDim.x) {
+        const i64 v770 = v769 * 3072ll;
+        const i64 v771 = v551 - v770;
         #pragma unroll 1
-        for (i64 v776 = threadIdx.x; v776 < v775; v776 += 384) {
-          const i64 v777 = v774 + v776;
-          const i64 v778 = v777 - quotient(v777, v530) * v530;
-          const i64 v779 = quotient(v777, v530);
-          const i64 v780 = v779 + v544;
+        for (i64 v772 = threadIdx.x; v772 < v771; v772 += 384) {
+          const i64 v773 = v770 + v772;
+          const i64 v774 = v773 - quotient(v773, v536) * v536;
+          const i64 v775 = quotient(v773, v536);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v782;
-          v782 = 0e+0f;
-          for (i64 v781 = 0ll; v781 < v516; v781++) {
-            const i64 v783 = v781 * v538;
-            const i64 v784 = v783 + v779;
-            const i64 v785 = v784 * d_n;
-            const i64 v786 = v785 + v778;
-            const float v787 = *(b_slices + v786);
-            v782 = v782 + v787;
+          float v777;
+          v777 = 0e+0f;
+          for (i64 v776 = 0ll; v776 < v522; v776++) {
+            const i64 v778 = v776 * v544;
+            const i64 v779 = v778 + v775;
+            const i64 v780 = v779 * d_n;
+            const i64 v781 = v780 + v774;
+            const float v782 = *(b_slices + v781);
+            v777 = v777 + v782;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v788 = 5e-1f * v782;
-          const i64 v789 = v779 * d_n;
-          const i64 v790 = v789 + v778;
-          const u16 v791 = *(b_bias + v790);
-          const float v792 = bf16_to_f32(v791);
-          const float v793 = v788 + v792;
-          const float v794 = fn_silu(v793);
-          const u16 v795 = f32_to_bf16(v794);
-          const i64 v796 = v780 * d_n;
-          const i64 v797 = v796 + v778;
-          *(((u16*)b_out_peers.p[0ll]) + v797) = v795;
+          const float v783 = 5e-1f * v777;
+          const i64 v784 = v775 * d_n;
+          const i64 v785 = v784 + v774;
+          const u16 v786 = *(b_bias + v785);
+          const float v787 = bf16_to_f32(v786);
+          const float v788 = v783 + v787;
+          const float v789 = fn_silu(v788);
+          const u16 v790 = f32_to_bf16(v789);
+          const i64 v791 = v785 + v546;
+          *(((u16*)b_out_peers.p[0ll]) + v791) = v790;
         }
       }
     }
   }
   __syncthreads();
-  const u32 v798 = *(b_epoch + 0ll);
-  const u32 v799 = v798 + 1u;
-  *(b_epoch + 0ll) = v799;
+  const u32 v792 = *(b_epoch + 0ll);
+  const u32 v793 = v792 + 1u;
+  *(b_epoch + 0ll) = v793;
   if (threadIdx.x < 4) {
-    const i64 v800 = threadIdx.x;
-    const bool v801 = v800 == 0ll;
-    const bool v802 = v509 & v801;
-    const bool v803 = v510 & v801;
-    const bool v804 = v511 & v801;
-    const bool v805 = v802 | v803;
-    const bool v806 = v805 | v804;
-    if (v806) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v800]) + v514, v799);
+    const i64 v794 = threadIdx.x;
+    const bool v795 = v794 == 0ll;
+    const bool v796 = v515 & v795;
+    const bool v797 = v516 & v795;
+    const bool v798 = v517 & v795;
+    const bool v799 = v796 | v797;
+    const bool v800 = v799 | v798;
+    if (v800) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v794]) + v520, v793);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v807 = threadIdx.x;
-    const bool v808 = v807 == 1ll;
-    const bool v809 = v515 & v808;
-    const bool v810 = v807 == 2ll;
-    const bool v811 = v515 & v810;
-    const bool v812 = v807 == 3ll;
-    const bool v813 = v515 & v812;
-    const bool v814 = v809 | v811;
-    const bool v815 = v814 | v813;
-    const i64 v816 = v513 + v807;
-    if (v815) {
-      wait_acquire_sys(b_flags + v816, v799, watch, (u32)(v807), 5u, (u32)(v816), 5u);
+    const i64 v801 = threadIdx.x;
+    const bool v802 = v801 == 1ll;
+    const bool v803 = v521 & v802;
+    const bool v804 = v801 == 2ll;
+    const bool v805 = v521 & v804;
+    const bool v806 = v801 == 3ll;
+    const bool v807 = v521 & v806;
+    const bool v808 = v803 | v805;
+    const bool v809 = v808 | v807;
+    const i64 v810 = v519 + v801;
+    if (v809) {
+      wait_acquire_sys(b_flags + v810, v793, watch, (u32)(v801), 5u, (u32)(v810), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v817 = threadIdx.x;
-    const i64 v818 = v817 - quotient(v817, (i64)gridDim.x) * (i64)gridDim.x;
-    const bool v819 = v818 == (i64)blockIdx.x;
-    if (v819) {
-      const u32 v820 = *(b_epoch + 0ll);
-      *(b_epochs + v817) = v820;
+    const i64 v811 = threadIdx.x;
+    const i64 v812 = v811 - quotient(v811, (i64)gridDim.x) * (i64)gridDim.x;
+    const bool v813 = v812 == (i64)blockIdx.x;
+    if (v813) {
+      const u32 v814 = *(b_epoch + 0ll);
+      *(b_epochs + v811) = v814;
     }
   }
 }
