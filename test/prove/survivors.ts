@@ -9,13 +9,8 @@ const HAS_BEGUN =
 const ROLES_MEET =
   "all threads of a block meet before its roles begin and after they end (`ring_begin`, `ring_end`), so that the block_sync beside them is a second one";
 
-const CUT_MEETS =
-  "the threads of a block meet as its roles end, and where the depth is cut the blocks meet once more before the second product's sums load what the first's have stored";
-
 const AWAITED =
   "the producers have awaited the ranks that they read rows of, and nothing that comes after the product reads what the movers have gathered";
-const AWAITED_BEFORE =
-  "some block has awaited each rank before the blocks of a rank meet between the products, so that all of them know what the movers have gathered";
 
 const OWN_ROWS =
   "each row has synchronised its block after the last load from a peer; what follows is stores of its own, which no rank reads";
@@ -23,6 +18,18 @@ const OWN_ROWS =
 const SENT = "movers have met after the last tile that they sent, before they gave its slot back";
 const ALL_FLAGS =
   "the threads of a block await the flags of all blocks of all ranks, and the one after each of these is one of them";
+/** A product, or two of one loop, whose rows are gathered meanwhile. */
+const GATHERED = {
+  "drop block_sync #2": HAS_BEGUN,
+  "drop block_sync #5": ROLES_MEET,
+  "drop block_sync #6": ROLES_MEET,
+  "relax wait #4": AWAITED,
+  "narrow wait #4": AWAITED,
+  "next slot of wait #4": AWAITED,
+  "narrow barrier #2": AWAITED,
+  "first pair less in barrier #2": AWAITED,
+  "last pair less in barrier #2": AWAITED,
+};
 /** A product that is scattered. */
 const SCATTERED = {
   "drop block_sync #1": ROLES_MEET,
@@ -45,17 +52,8 @@ const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "all_gather/ring": { "drop block_sync #1": HAS_BEGUN },
   "broadcast/ring": { "drop block_sync #1": HAS_BEGUN },
   "broadcast/tree": { "drop block_sync #1": HAS_BEGUN },
-  "matmul/all_gather": {
-    "drop block_sync #2": HAS_BEGUN,
-    "drop block_sync #5": ROLES_MEET,
-    "drop block_sync #6": ROLES_MEET,
-    "relax wait #4": AWAITED,
-    "narrow wait #4": AWAITED,
-    "next slot of wait #4": AWAITED,
-    "narrow barrier #2": AWAITED,
-    "first pair less in barrier #2": AWAITED,
-    "last pair less in barrier #2": AWAITED,
-  },
+  "matmul/all_gather": GATHERED,
+  "matmul/all_gather_swiglu": GATHERED,
   "matmul/all_gather by stages": { "drop copy_wait #2": EMPTY_GROUPS },
   "matmul/reduce_scatter": SCATTERED,
   "matmul/reduce_scatter_bias_gelu": SCATTERED,
@@ -71,20 +69,6 @@ const EXCUSES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "narrow barrier #2": AWAITED,
     "first pair less in barrier #2": AWAITED,
     "last pair less in barrier #2": AWAITED,
-  },
-  "matmul/all_gather_swiglu": {
-    "drop block_sync #2": HAS_BEGUN,
-    "drop block_sync #5": ROLES_MEET,
-    "drop block_sync #6": ROLES_MEET,
-    "drop block_sync #8": CUT_MEETS,
-    "drop block_sync #9": ROLES_MEET,
-    "drop block_sync #10": ROLES_MEET,
-    "next slot of wait #4": AWAITED_BEFORE,
-    "relax wait #4": AWAITED_BEFORE,
-    "narrow wait #4": AWAITED_BEFORE,
-    "narrow barrier #2": AWAITED_BEFORE,
-    "first pair less in barrier #2": AWAITED_BEFORE,
-    "last pair less in barrier #2": AWAITED_BEFORE,
   },
   "fused/all_reduce_rms_norm": { "drop block_sync #11": OWN_ROWS },
   "permute/send": {
