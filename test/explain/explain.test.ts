@@ -54,7 +54,7 @@ describe("the report", () => {
       "--dim",
       "m=8192",
       "n=512",
-      "k=512",
+      "k=4096",
     ]);
     expect(out).toMatch(/wgmma m64n256k16 +tiles of 128×256×64, 4 stages, while a is gathered/);
     expect(out).toContain("barrier before line");
