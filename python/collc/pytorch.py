@@ -1,7 +1,7 @@
 """
 Collectives on PyTorch's tensors: differentiable custom operators over programs that collc has compiled ahead of time.
 
-They have run with PyTorch 2.11 on 2 GPUs (test/gpu/pytorch_ops.py), on torch's symmetric memory and on collc's.
+They have run with PyTorch 2.11 on 2 and 4 GPUs (test/gpu/pytorch_ops.py), on torch's symmetric memory and on collc's.
 """
 
 # No postponed annotations here: custom_op reads them.
