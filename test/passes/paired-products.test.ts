@@ -1,4 +1,5 @@
 /** Two products of the same rows that one expression combines: tiles have an accumulator for each; which are so, that they are right and proved, and which stay apart. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { compile, type CompileResult, type DType } from "../../src/compiler/index.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
@@ -41,6 +42,11 @@ const among = (text: string, ranks: number, mapping: Partial<PassOptions> = PROO
 /** How many accumulators each product by roles has. */
 const accumulators = (result: CompileResult): number[] =>
   opsOf(result, "mma").map(({ attributes }) => ("twin" in attributes ? 2 : 1));
+const opsInside = (op: Op, name: string): number => {
+  let count = 0;
+  for (const region of op.regions) walk(region, (o) => void (count += o.name === name ? 1 : 0));
+  return count;
+};
 const kernelAfter = ({ snapshots }: CompileResult, pass: string): Kernel =>
   snapshots.find((s) => s.pass === pass)!.kernel;
 const scratchOf = ({ kernel }: CompileResult): string[] =>
@@ -110,6 +116,7 @@ describe("two products of the same rows in one expression", () => {
     for (const ranks of [2, 4]) {
       const result = among(text, ranks);
       expect(accumulators(result)).toContain(2);
+      expect(opsOf(result, "roles").some(({ attributes }) => "outgoing" in attributes)).toBe(true);
       expectRight(result, [
         { m: 48 * ranks, n: 40, k: 12 * ranks },
         { m: 19 * ranks, n: 35, k: 61 * ranks },
@@ -173,4 +180,30 @@ describe("two products of the same rows in one expression", () => {
     const end = named(0, "mma_wait").at(-1)!;
     expect(statuses(end, (op) => [{ ...op, attributes: { ...op.attributes, pending: 1 } }])).toContain("wrong");
   });
+
+  it("are refused where the second accumulator is another than the first, or b has no tiles for it", () => {
+    const tiled = kernelAfter(compiled(GATED, "bf16", MAPPING), "tile-contractions");
+    const [mma] = opsIn(tiled, "mma");
+    const messages = (change: Op["attributes"]): string[] =>
+      problemsOf(edited(tiled, mma!, (op) => [{ ...op, attributes: { ...op.attributes, ...change } }])).map((p) => p.message); // prettier-ignore
+    expect(messages({})).toEqual([]);
+    expect(messages({ async: false })).toEqual(["mma: has a twin, and is not asynchronous"]);
+    expect(messages({ twin: "slices" })).toEqual(["mma: has a twin that is not like its accumulator"]);
+    expect(messages({ b: mma!.attributes["a"]! })).toEqual(["mma: has a twin, but not two tiles of b for one of a"]);
+  });
+});
+
+it("matmul/all_gather_swiglu has one loop of products in each of its kernels, whatever the size", () => {
+  const file = new URL("../../kernels/matmul/all_gather_swiglu.coll", import.meta.url);
+  const { variants } = compile(readFileSync(file, "utf8"), { ranks: 4, dtype: "bf16", arch: "sm_90a" });
+  expect(variants.map(({ name }) => name)).toEqual(["all_gather_swiglu+packets", "all_gather_swiglu"]);
+  for (const { compiled: result } of variants) {
+    expect(kernelAfter(result, "derive-sync").body.ops.filter((op) => opsInside(op, "contract") === 2)).toHaveLength(1);
+    expect(new Set(accumulators(result))).toEqual(new Set([2]));
+    expect(scratchOf(result).filter((name) => name.startsWith("value"))).toEqual([]);
+    const sums = opsIn(kernelAfter(result, "tile-contractions"), "barrier").filter(
+      (op) => op.attributes["sums"] === true,
+    );
+    expect(sums).toHaveLength(1);
+  }
 });

@@ -149,6 +149,7 @@ class StructureVerifier {
       case "for":
         this.indices(op, "a bound");
         if (operands.length % 2 !== 0) this.report(op, "has a bound without a partner");
+        this.twin(op, "fragment");
         break;
       case "if":
         if (!isScalar(operands[0]!.type, "bool")) this.report(op, "condition is not one bool");
@@ -170,6 +171,10 @@ class StructureVerifier {
       case "store":
         this.memory(op);
         break;
+      case "mma":
+      case "mma_wait":
+        this.twin(op, "accumulator");
+        break;
       case "notify":
       case "await":
       case "copy_tile":
@@ -181,6 +186,24 @@ class StructureVerifier {
   private indices(op: Op, what: string): void {
     for (const { type } of op.operands)
       if (!isScalar(type, "index")) this.report(op, `${what} has type ${printType(type)}, not index`);
+  }
+
+  /** The accumulator of a second product is like that of the first. */
+  private twin(op: Op, first: "accumulator" | "fragment"): void {
+    if (op.attributes["twin"] === undefined) return;
+    const { twin, async, a, b } = op.attributes;
+    const kindOf = (name: Attribute | undefined): string => {
+      const { role, dtype, shape } = this.buffers.get(name as string) ?? {};
+      return [role, dtype, shape?.join()].join(" ");
+    };
+    if (kindOf(twin) !== kindOf(op.attributes[first])) this.report(op, "has a twin that is not like its accumulator");
+    if (op.name !== "mma") return;
+    if (async !== true) this.report(op, "has a twin, and is not asynchronous");
+    const [stages, tiles] = [a, b].map((name) => this.buffers.get(name as string)?.shape[0] as number) as [
+      number,
+      number,
+    ];
+    if (tiles !== 2 * stages) this.report(op, "has a twin, but not two tiles of b for one of a");
   }
 
   private memory(op: Op): void {
