@@ -34,8 +34,8 @@ const MAPPING: Partial<PassOptions> = {
 const CUT = { m: 13, n: 29, k: 61 };
 const MANY = { m: 45, n: 70, k: 19 };
 
-const among = (text: string, ranks: number, mapping: Partial<PassOptions> = PROOF_MAPPING): CompileResult => {
-  const result = compile(text, { ranks, dtype: "bf16", mapping });
+const among = (text: string, ranks: number, mapping = PROOF_MAPPING, variant?: string): CompileResult => {
+  const result = compile(text, { ranks, dtype: "bf16", mapping, ...(variant === undefined ? {} : { variant }) });
   expect(result.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
   return result;
 };
@@ -114,7 +114,7 @@ describe("two products of the same rows in one expression", () => {
   it("leave for the ranks that add them up, which complete their own tiles", () => {
     const text = program("y = reduce_scatter((a @ g) - 2 * (a @ u), dim: 0)", ADDED, "T[m, n] sharded(0)");
     for (const ranks of [2, 4]) {
-      const result = among(text, ranks);
+      const result = among(text, ranks, PROOF_MAPPING, "two_shot");
       expect(accumulators(result)).toContain(2);
       expect(opsOf(result, "roles").some(({ attributes }) => "outgoing" in attributes)).toBe(true);
       expectRight(result, [
