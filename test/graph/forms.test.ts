@@ -317,10 +317,10 @@ function scaledGather(ranks: number, dim: number): FxGraph {
 test("scaled products of 8-bit floats go to the tensor cores of those, and what gathers them is worth fusing", () => {
   const lowered = (strides: readonly number[]): { isFused: boolean | undefined; units: unknown[] } => {
     const d = new Dump(4, "bfloat16");
-    const x = d.gather(d.input("x", [512, 4096], F8));
+    const x = d.gather(d.input("x", [2048, 4096], F8));
     const scales = ["sx", "sw"].map((name) => d.input(name, [1], { dtype: "float32" }));
     const args = [x, d.input("w", [4096, 1024], { ...F8, strides }), ...scales, null, null, "torch.bfloat16"];
-    const { edges, parts } = lower(d.graph(d.call("aten._scaled_mm.default", args, [2048, 1024])), { ranks: 4 });
+    const { edges, parts } = lower(d.graph(d.call("aten._scaled_mm.default", args, [8192, 1024])), { ranks: 4 });
     const units: unknown[] = [];
     for (const p of parts)
       if (p.kind === "program")
