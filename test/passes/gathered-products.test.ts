@@ -2,13 +2,19 @@
 import { describe, expect, it } from "vitest";
 import { compile, type CompileResult } from "../../src/compiler/index.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import type { Kernel, Op } from "../../src/compiler/ir/module.js";
+import { foldBinary, foldCompare } from "../../src/compiler/ir/functions.js";
+import type { Kernel, Op, Value } from "../../src/compiler/ir/module.js";
+import type { BinaryFunction, Comparison } from "../../src/compiler/ir/ops.js";
 import { problemsOf } from "../../src/compiler/ir/verify.js";
 import { walk } from "../../src/compiler/ir/visit.js";
+import { Definitions } from "../../src/compiler/passes/support/analysis.js";
 import { DEFAULT_PASS_OPTIONS } from "../../src/compiler/passes/options.js";
 import { PIPELINE } from "../../src/compiler/passes/pipeline.js";
 import { runPasses } from "../../src/compiler/passes/runner.js";
 import { prove, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import type { DimValues } from "../../src/compiler/types/extent.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { makeInputs } from "../../src/runtime/reference/index.js";
 import { edited } from "../prove/mutants.js";
 import { compiled, expectProved, expectRight, opsIn, opsOf } from "./compiled-products.js";
 
@@ -86,6 +92,25 @@ describe("a product of gathered rows", () => {
     expectProved(result);
   });
 
+  it("is right where its rows begin inside a rank's, so that tiles hold rows of two ranks", () => {
+    const text = `collective f(a: T[m, k] sharded(0), b: T[k, n] replicated) -> y: T[m, n] local
+  where m >= 8 {
+  let all = all_gather(a)
+  for i, j in tiles(8..m, 0..n) { y[i, j] = sum(c in 0..k) all[i, c] * b[c, j] }
+  for i, j in tiles(0..8, 0..n) { y[i, j] = 0 }
+}
+`;
+    const { kernel, manifest, source } = compiled(text, "bf16", PROOF_MAPPING);
+    expect(opsIn(kernel!, "roles").some((op) => "movers" in op.attributes)).toBe(true);
+    const dims = { m: 64, n: 8, k: 16 };
+    const [one, sixteen] = [0x3f80, 0x4180];
+    const data = makeInputs(manifest!, dims, 5);
+    for (const { inputs } of data) for (const values of Object.values(inputs)) (values as Uint16Array).fill(one);
+    new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true }).run(data, dims);
+    const rows = Array.from({ length: dims.m * dims.n }, (_, e) => (e < 8 * dims.n ? 0 : sixteen));
+    for (const { outputs } of data) expect([...outputs["y"]!]).toEqual(rows);
+  });
+
   it("goes to the rank that needs it next, which is told before the next one gets it", () => {
     const three = (mapping: object): CompileResult => compile(gathers, { ranks: 3, dtype: "bf16", mapping });
     const { kernel, snapshots } = three(PROOF_MAPPING);
@@ -100,6 +125,44 @@ describe("a product of gathered rows", () => {
       ops.filter((op) => ["for", "if", "shard_sent"].includes(op.name)).map(({ name }) => name);
     // Own rows that nobody reads from the copy are told of when nothing else is left.
     expect([named(leaves), named(goes)]).toEqual([["if"], ["for", "shard_sent"]]);
+    const definitions = new Definitions(tiled);
+    /** What is told, as peer, first part and end, in order: of rank 1 at these lengths, by 2 blocks. */
+    const toldAt = (dims: DimValues): number[][] => {
+      const at = new Map<Value, number>();
+      const number = (v: Value): number => at.get(v) ?? valueOf(definitions.of(v)!);
+      const valueOf = ({ name, attributes, operands }: Op): number => {
+        const [a, b, c] = operands.map((v) => () => number(v));
+        if (name === "const") return Number(attributes["value"]);
+        if (name === "dim") return dims[String(attributes["name"])]!;
+        if (name === "rank") return 1;
+        if (name === "grid") return 2;
+        if (name === "cast") return a!();
+        if (name === "select") return a!() === 1 ? b!() : c!();
+        if (name === "compare") return Number(foldCompare(attributes["fn"] as Comparison, a!(), b!()));
+        return Number(foldBinary(attributes["fn"] as BinaryFunction, a!(), b!()));
+      };
+      const [counter] = region.arguments;
+      return Array.from({ length: number(steps.operands[1]!) }, (_, n) => {
+        at.set(counter!, n);
+        const branch = number(skips.operands[0]!) === 1 ? leaves : goes;
+        const told: Op[] = [];
+        walk(branch, (op, parents) => {
+          if (op.name === "shard_sent" && parents.every((p) => number(p.operands[0]!) === 1)) told.push(op);
+        });
+        return told.flatMap(({ operands }) => operands.map(number));
+      }).filter((told) => told.length > 0);
+    };
+    // Tiles are 16×32 and steps 8 deep, so that a depth of 24 comes in parts of two and one. More tiles than blocks: one rank after the other.
+    expect(toldAt({ m: 96, n: 96, k: 24 })).toEqual([[0, 0, 1], [0, 1, 2], [2, 0, 1], [2, 1, 2], [1, 0, 2]]); // prettier-ignore
+    // A tile has rows of two ranks: a rank's own copy comes first.
+    expect(toldAt({ m: 90, n: 96, k: 24 })).toEqual([[1, 0, 1], [1, 1, 2], [0, 0, 1], [0, 1, 2], [2, 0, 1], [2, 1, 2]]); // prettier-ignore
+    // As many tiles as blocks: all ranks get their parts in turn.
+    expect(toldAt({ m: 30, n: 3, k: 24 })).toEqual([[1, 0, 1], [0, 0, 1], [2, 0, 1], [1, 1, 2], [0, 1, 2], [2, 1, 2]]); // prettier-ignore
+    expect(toldAt({ m: 30, n: 3, k: 8 })).toEqual([
+      [1, 0, 2],
+      [0, 0, 2],
+      [2, 0, 2],
+    ]);
     const statuses = (whole: Kernel): string[] => {
       const claims = prove({ kernel: whole }, { shared: sharedLayout(whole) });
       return [claims.answer.status, claims.ordering.status];

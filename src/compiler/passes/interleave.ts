@@ -10,10 +10,10 @@ import { Builder } from "../ir/builder.js";
 import { bufferOf, isGlobal, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { lanesOf } from "../ir/types.js";
-import { copyOp, rewriteOps, Substitution, walkKernel } from "../ir/visit.js";
+import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import type { PassOptions } from "./options.js";
-
+import { moverThreads } from "./support/mover-threads.js";
 import { groupPacketLoads } from "./support/packets.js";
 
 type InterleaveOptions = Pick<PassOptions, "loadsInFlight" | "moverLoadsInFlight" | "accessBytes">;
@@ -23,12 +23,7 @@ const MOST_ROWS = 8;
 
 export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
   const build = new Builder({ start: 0, end: 0 });
-  const movers = new Map<Op, number>();
-  walkKernel(kernel, (op, parents) => {
-    const roles = parents.find((p) => p.name === "roles");
-    const count = roles?.attributes["movers"];
-    if (typeof count === "number") movers.set(op, count);
-  });
+  const movers = moverThreads(kernel);
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     const threads = fullRow(op, movers.get(op) ?? kernel.blockThreads, b, values);
     if (threads === null) return false;

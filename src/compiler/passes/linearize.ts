@@ -23,24 +23,23 @@ export function linearize(kernel: Kernel): Kernel {
     const { shape, name } = bufferOf(kernel, text(op, "buffer"));
     const { value, peer, indices } = memoryOperands(op);
     if (indices.length <= 1) return false;
-    const { terms, offset } = wholes.get(op) ?? { terms: indices, offset: null };
-    const plus = (a: Value | null, v: Value | null): Value | null =>
-      v === null ? a : a === null ? values.get(v) : b.add(a, values.get(v));
-    const scaled = (sum: Value | null, size: Extent): Value | null =>
-      sum === null ? null : b.mul(sum, b.extent(size));
-    const flat = (of: readonly (Value | null)[]): Value | null =>
-      of.reduce<Value | null>((all, v, d) => {
-        const before = scaled(all, shape[d]!);
-        return v === null ? before : before === null ? v : b.add(before, v);
+    const sumOf = (of: readonly (Value | null)[]): Value | null =>
+      of.reduce<Value | null>((a, v) => (v === null ? a : a === null ? values.get(v) : b.add(a, values.get(v))), null);
+    /** One index in place of sums of values, one sum a dimension. */
+    const linear = (sums: readonly (readonly (Value | null)[])[]): Value | null =>
+      sums.reduce<Value | null>((all, of, d) => {
+        const [before, sum] = [all === null ? null : b.mul(all, b.extent(shape[d]!)), sumOf(of)];
+        return before === null || sum === null ? (before ?? sum) : b.add(before, sum);
       }, null);
-    const linear = (of: readonly (Value | null)[]): Value | null =>
-      of.reduce<Value | null>((all, term, d) => plus(scaled(all, shape[d]!), term), null);
-    const summed = (of: readonly Value[]): Value | null => of.reduce<Value | null>(plus, null);
-    const parts = shared.get(op);
+    const plus = (x: Value | null, y: Value | null): Value =>
+      x === null || y === null ? (x ?? y ?? b.constant(0)) : b.add(x, y);
+    const [whole, parts] = [wholes.get(op), shared.get(op)];
     const at =
-      parts === undefined
-        ? plus(linear(terms), offset)!
-        : b.add(flat(parts.map((p) => summed(p.varying)))!, flat(parts.map((p) => summed(p.fixed))) ?? b.constant(0));
+      whole !== undefined
+        ? plus(linear(whole.terms.map((term) => [term])), values.get(whole.offset))
+        : parts !== undefined
+          ? plus(linear(parts.map((p) => p.varying)), linear(parts.map((p) => p.fixed)))
+          : plus(linear(indices.map((index) => [index])), null);
     const to = peer === null ? null : values.get(peer);
     if (op.name === "store") b.store(name, values.get(value!), [at], to);
     else values.set(op.results[0]!, b.load(name, [at], op.results[0]!.type, to));

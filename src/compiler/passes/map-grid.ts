@@ -18,6 +18,7 @@ import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { isBusy, movingBlocks } from "./support/busy.js";
+import { moverThreads } from "./support/mover-threads.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
@@ -30,14 +31,12 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
   const lanes = vectorLanes(kernel, options);
   const row = threads * lanes;
-  const movers = new Map<Op, number>();
+  const movers = moverThreads(kernel);
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
   const rowsOf = (op: Op): Extent => extent("ceildiv", mostElements(op, kernel, definitions), row);
   const isSpread = (op: Op): boolean => isSpreadLoop(op, kernel.world, definitions);
   walkKernel(kernel, (op, parents) => {
-    const roles = parents.find((p) => p.name === "roles");
-    if (roles !== undefined) movers.set(op, roles.attributes["movers"] as number);
     if (isTileLoop(op)) work.push(extent("mul", parents.some(isSpread) ? kernel.world : 1, rowsOf(op)));
   });
   const build = new Builder({ start: 0, end: 0 });

@@ -316,7 +316,7 @@ export function declareAwaited(buffers: Buffer[], world: number): string | null 
 }
 
 /** A producer's waits for the rows of a tile. */
-export interface AwaitedRows {
+export interface RowWaits {
   /** Whether all of them are this rank's own, and are read where they have come from; null if such are not. */
   readonly isOwn: Value | null;
   /** Emits the wait for a part of them. */
@@ -336,7 +336,7 @@ export function awaitRows(
   { remembered, most }: { readonly remembered: string | null; readonly most: number },
   build: Builder,
   values: Substitution,
-): AwaitedRows {
+): RowWaits {
   const shard = values.get(movers.shard);
   const [none, one] = [build.constant(0), build.constant(1)];
   const kind = scalar("u32");

@@ -4,7 +4,7 @@
  * consumers store a tile.
  */
 import type { Builder } from "../../ir/builder.js";
-import { type Buffer, freshName, type Value } from "../../ir/module.js";
+import { type Buffer, type Value } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
@@ -19,6 +19,7 @@ import {
   transposedOf,
 } from "./contraction.js";
 import type { Slices } from "./depth-slices.js";
+import { outgoingTiles, sendTile, waitingAt } from "./outgoing-tiles.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
 import {
@@ -33,7 +34,6 @@ import {
 import {
   completion,
   eachElement,
-  elementAt,
   type ElementBody,
   epilogue,
   type TileAt,
@@ -64,6 +64,7 @@ export interface RoleShape {
    * depth that is cut. Null where all have the same.
    */
   readonly few: { readonly n: number; readonly stages: number } | null;
+  /** In how many parts movers send what is gathered. */
   readonly shards: ShardOptions;
 }
 
@@ -153,29 +154,6 @@ interface Tile {
   readonly turn: Value;
   /** Whether it is this rank's own, whose sum it completes, and the first of those that the block has; null where there are none. */
   readonly own: { readonly isOwn: Value; readonly isFirst: Value } | null;
-}
-
-/** Tiles of other ranks that wait in a block's own memory until its movers have sent them, so that consumers go on multiplying. */
-interface Outgoing {
-  /** [block, slot, row, column] */
-  readonly box: string;
-  readonly ring: string;
-}
-
-/** Tiles of a block that may wait: while one is sent, the next is stored. */
-const SLOTS = 2;
-
-function outgoingTiles({ store }: OwnerSums, shape: RoleShape, blocks: number, buffers: Buffer[]): Outgoing {
-  const dtype = buffers.find((b) => b.name === store.attributes["buffer"])!.dtype;
-  const declare = (wanted: string, role: Buffer["role"], of: Buffer["dtype"], sizes: readonly number[]): string => {
-    const name = freshName({ buffers }, wanted);
-    buffers.push({ name, role, dtype: of, shape: sizes, symmetric: false });
-    return name;
-  };
-  return {
-    box: declare("outgoing_tiles", "scratch", dtype, [blocks, SLOTS, shape.m, shape.n]),
-    ring: declare(`outgoing_${SLOTS}`, "ring", "u32", [SLOTS]),
-  };
 }
 
 /**
@@ -327,13 +305,6 @@ export function emitRoles(
   const summed = { accumulator, ...(twin === undefined ? {} : { twin }) };
   const scaledBy = { ...(scaleA === null ? {} : { scaleA }), ...(scaleB === null ? {} : { scaleB }) };
   const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, completed.blocks, buffers);
-  /** Where an element of a tile waits to be sent. */
-  const waiting = (turn: Value, i: Value, j: Value): Value[] => [
-    build.op("block", [], {}, zero.type)!,
-    build.rem(turn, build.constant(SLOTS)),
-    i,
-    j,
-  ];
   const awaited = (): void => void build.op("await_tiles", [], {}, null);
   const consumer = build.region(0, () =>
     eachTile(({ each, before, slice, turn, own }) => {
@@ -366,7 +337,7 @@ export function emitRoles(
         const handOver = (): void => {
           build.op("ring_acquire", [turn], { ring: outgoing!.ring }, null);
           const put = unstored(loop, of, accumulators, completed!.sums, (value, b, _, i, j) =>
-            b.store(outgoing!.box, value, waiting(turn, i, j)),
+            b.store(outgoing!.box, value, waitingAt(turn, i, j, b)),
           );
           all(put);
           build.op("ring_fill", [turn], { ring: outgoing!.ring }, null);
@@ -385,38 +356,15 @@ export function emitRoles(
       });
     }),
   );
-  /** Stores a tile that waits where the product's loop would have stored it. */
-  const sendTile = (at: TileAt, turn: Value): void => {
-    const { store, variable: owned, share } = completed!.sums;
-    const { high, variables } = sole;
-    // All of the tile is one rank's.
-    const owner = build.div(at.get(owned)!, values.get(share));
-    const begin = build.mul(owner, values.get(share));
-    const [width, elements] = [build.constant(shape.n), build.constant(shape.m * shape.n)];
-    const rows = build.sub(high[sole.number(match.row)]!, at.get(match.row)!);
-    const columns = build.sub(high[sole.number(match.column)]!, at.get(match.column)!);
-    build.op("ring_wait", [turn], { ring: outgoing!.ring }, null);
-    build.op("block_sync", [], {}, null);
-    build.for("threads", [[zero, elements]], ([e]) => {
-      const [i, j] = [build.div(e!, width), build.rem(e!, width)];
-      const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
-      build.if(isInside, () => {
-        const inner = elementAt(match, at, i, j, build, values);
-        const kind = store.operands[0]!.type;
-        const value = build.load(outgoing!.box, waiting(turn, i, j), kind);
-        const place = variables.map((v) => (v === owned ? build.sub(inner.get(v), begin) : inner.get(v)));
-        build.op("store", [value, owner, build.rank(), ...place], store.attributes, null);
-      });
-    });
-    build.op("block_sync", [], {}, null);
-    build.op("ring_release", [turn], { ring: outgoing!.ring }, null);
-  };
   const move = (of: Movers): void => {
     const parts = partsOf(of);
     const tiles = new ProductTiles(places, order, build).total;
     const units = slices === null ? tiles : build.mul(tiles, slices.count);
     const size = build.constant(of.operand === "a" ? shape.m : shape.n);
-    const isWhole = build.compare("eq", build.rem(values.get(of.shard), size), zero);
+    // No tile has rows of two ranks where their shards, and the first tile, begin at a multiple of its size.
+    const isAtBegin = (v: Value): Value => build.compare("eq", build.rem(v, size), zero);
+    const first = sole.low[sole.number(gatheredRows(of, match))]!;
+    const isWhole = build.binary("and", isAtBegin(values.get(of.shard)), isAtBegin(first));
     const moving = {
       ...{ world, parts, most: shards.most },
       columns: build.mul(parts.steps, build.constant(shape.k)),
@@ -428,7 +376,9 @@ export function emitRoles(
   const moving = build.region(0, () => {
     if (movers !== null) move(movers);
     if (completed === null) return;
-    eachTile(({ each, turn }) => each((_, at) => sendTile(at, turn)), true);
+    const send = ({ each, turn }: Tile): void =>
+      each((place, at) => sendTile(completed.sums, outgoing!, { place, at, turn }, shape, build, values));
+    eachTile(send, true);
     build.if(completed.isApart, () => build.op("tiles_sent", [], {}, null));
   });
   const { consumers } = shape;
