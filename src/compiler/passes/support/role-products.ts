@@ -31,14 +31,7 @@ import {
   type ShardOptions,
   shardParts,
 } from "./product-movers.js";
-import {
-  completion,
-  eachElement,
-  type ElementBody,
-  epilogue,
-  type TileAt,
-  unstored,
-} from "./role-elements.js";
+import { completion, eachElement, type ElementBody, epilogue, type TileAt, unstored } from "./role-elements.js";
 
 interface Registers {
   readonly consumer: number;
