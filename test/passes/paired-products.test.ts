@@ -69,6 +69,7 @@ describe("two products of the same rows in one expression", () => {
     ["their operands are parts of one tensor", "y = silu(x @ w[0..k, 0..n]) * (x @ w[0..k, n..2 * n])"],
     ["their operands are transposed", "y = silu(x @ transpose(gt)) * (x @ transpose(ut))"],
     ["what is combined goes on", "y = exp(r) + gelu(x @ g) * (x @ u)"],
+    ["their rows are computed, and kept once", "let h = x * e\n  y = silu(h @ g) * (h @ u)"],
     ["one is asked for twice", "y = (x @ g) * (x @ g) + (x @ u)"],
   ])("are a pair where %s", (_which, body) => {
     const result = compiled(program(body), "bf16", MAPPING);

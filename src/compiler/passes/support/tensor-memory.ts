@@ -26,6 +26,8 @@ export class TensorMemory {
   private tensors = 0;
   /** Tensors that were given to all ranks once, for whoever asks again. */
   private readonly gathered = new WeakMap<LocalTensor, LocalTensor>();
+  /** Operands of products that were put in memory once, for whatever else multiplies them. */
+  private readonly multiplied = new WeakMap<LocalTensor, LocalTensor>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -183,7 +185,9 @@ export class TensorMemory {
   /** In memory, whole, in its dtype, perhaps as a transposed or cut view of what lies there: as operands of products must be. */
   strided(t: LocalTensor): LocalTensor {
     if (t.isStrided && t.owned === null && t.spread === null) return t;
-    return t.ofStrided?.() ?? this.inMemory(t);
+    let kept = this.multiplied.get(t);
+    if (kept === undefined) this.multiplied.set(t, (kept = t.ofStrided?.() ?? this.inMemory(t)));
+    return kept;
   }
 
   /** In memory, whole, in its dtype, as it is. */
