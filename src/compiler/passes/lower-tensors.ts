@@ -24,7 +24,7 @@ import { TensorConversions } from "./support/tensor-conversions.js";
 import { TensorMemory } from "./support/tensor-memory.js";
 import { TensorReads } from "./support/tensor-reads.js";
 import { partsOfProduct, scaledBy, scaledOf } from "./support/tensor-scales.js";
-import { TensorUses } from "./support/tensor-uses.js";
+import { ELEMENTWISE, TensorUses } from "./support/tensor-uses.js";
 import { dimsIn, isFoldOverRanks } from "./support/unmoved.js";
 import {
   commonRun,
@@ -104,8 +104,11 @@ class TensorLowering {
     return place === undefined || place === "own" || (place === "ranks" && (isByOne || this.kernel.world === 1));
   }
 
+  /** Whether several loops need it. Where it is part of one expression alone, that is as costly, and is kept in its place. */
   private isNeededAgain(v: Value): boolean {
-    return this.uses.rootsOf(v).size > 1;
+    const [user, ...others] = this.uses.usersOf(v);
+    const isPart = user !== undefined && others.length === 0 && ELEMENTWISE.has(user.name);
+    return !isPart && this.uses.rootsOf(v).size > 1;
   }
 
   /** A value for several loops: shared at once if several outputs would each have to be given to all ranks. */
