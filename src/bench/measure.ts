@@ -4,7 +4,15 @@ import { machineOption } from "../runtime/machine-at-hand.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { choiceName, choiceOf, compile, type CompileResult, DTYPES, type DType } from "../compiler/index.js";
+import {
+  choiceName,
+  choiceOf,
+  compile,
+  type CompileResult,
+  DTYPES,
+  type DType,
+  type Reach,
+} from "../compiler/index.js";
 import { InternalCompilerError } from "../compiler/index.js";
 import { messageOf } from "../runtime/errors.js";
 import type { Group, TimingOptions } from "../runtime/group.js";
@@ -38,6 +46,8 @@ export interface MeasureOptions {
   readonly dtype: DType;
   /** See `CompileOptions.sms`. */
   readonly sms?: number | undefined;
+  /** Which ranks share addresses; all where it is left out. */
+  readonly reach?: Reach | undefined;
   readonly timing: Required<TimingOptions>;
   /** Also each way that the suite's programs choose from. */
   readonly withWays: boolean;
@@ -75,7 +85,7 @@ export async function measure(group: Group, nccl: NcclPeer | null, options: Meas
 function compileKernel(
   kernel: string,
   { world: ranks, backend }: Group,
-  { dtype, sms }: Pick<MeasureOptions, "dtype" | "sms">,
+  { dtype, sms, reach }: Pick<MeasureOptions, "dtype" | "sms" | "reach">,
 ): CompileResult {
   const file = join(packageRoot(), "kernels", `${kernel}.coll`);
   const result = compile(readFileSync(file, "utf8"), {
@@ -83,6 +93,7 @@ function compileKernel(
     ranks,
     dtype,
     ...(sms === undefined ? {} : { sms }),
+    ...(reach === undefined ? {} : { reach }),
     resolve: importsFromDisk,
     library: libraryFromDisk,
     ...machineOption(backend, ranks),

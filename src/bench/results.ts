@@ -18,15 +18,19 @@ export interface BenchResult extends Measured {
   readonly dtype: DType;
   /** Most multiprocessors of a kernel, where that was asked for. */
   readonly sms?: number;
+  /** Hosts that were pretended, and the GPUs of each: `2x2`. */
+  readonly reach?: string;
   readonly timing: Required<TimingOptions>;
   readonly machine: MachineFacts;
 }
 
-/** "2026-11-21-4x-nvidia-h200-all_reduce", and the dtype where it is not bf16; further runs of a day get a number. */
+/** "2026-11-21-4x-nvidia-h200-all_reduce", and hosts that were pretended, and the dtype where it is not bf16; further runs of a day get a number. */
 function freeName(folder: string, result: BenchResult): string {
   const dtype = result.dtype === "bf16" ? "" : `-${result.dtype}`;
   const sms = result.sms === undefined ? "" : `-${result.sms}-sms`;
-  const base = `${result.date.slice(0, 10)}-${machineSlug(result.machine, result.ranks)}-${result.suite}${dtype}${sms}`;
+  const hosts = result.reach === undefined ? "" : `-${result.reach}-hosts`;
+  const machine = machineSlug(result.machine, result.ranks);
+  const base = `${result.date.slice(0, 10)}-${machine}-${result.suite}${hosts}${dtype}${sms}`;
   for (let i = 1; ; i++) {
     const name = i === 1 ? base : `${base}-${i}`;
     if (!existsSync(join(folder, `${name}.json`))) return name;

@@ -1,6 +1,6 @@
 /** `collc bench`: times kernels the way the baselines were timed, next to NCCL in the same run. */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { DTYPE_NAMES, type DType } from "../compiler/index.js";
+import { domainOf, DTYPE_NAMES, type DType, type Reach } from "../compiler/index.js";
 import { floorOf, machineFacts } from "../bench/machine.js";
 import { casesOf, measure } from "../bench/measure.js";
 import { type NcclPeer, ncclPeer } from "../bench/peers.js";
@@ -11,7 +11,7 @@ import { timeTorch, torchPeers, torchVersion, withTorch } from "../bench/torch-p
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
-import { requireWholeReach } from "../runtime/reach.js";
+import { chosenReach, reachText } from "../runtime/reach.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
@@ -30,6 +30,7 @@ interface BenchOptions {
   readonly sizes?: string;
   readonly dtype: DType;
   readonly sms?: number;
+  readonly reach?: string;
   readonly ways?: boolean;
   readonly inner: number;
   readonly outer: number;
@@ -65,6 +66,7 @@ export function benchCommand(io: Io): Command {
       new Option("-t, --dtype <dtype>", `dtype: ${DTYPE_NAMES.join(", ")}`).argParser(parseSingleDType).default("bf16"),
     )
     .addOption(shared.sms())
+    .addOption(shared.reach())
     .option("--ways", "time each way that the programs choose from, too")
     .addOption(new Option("--inner <n>", "launches in a graph").argParser(wholeNumber(1, 1000)).default(10))
     .addOption(new Option("--outer <n>", "replays that are timed").argParser(wholeNumber(1, 10_000)).default(15))
@@ -84,6 +86,7 @@ export function benchCommand(io: Io): Command {
         ["collc bench collectives --peers nccl,torch --svg", "every collective beside NCCL and PyTorch, on all GPUs"],
         ["collc bench all_reduce --peers nccl", "all kernels and NCCL"],
         ["collc bench all_gather --sizes 32Ki,64Mi --ranks 2", "two sizes on two GPUs"],
+        ["collc bench collectives --reach 2x2 --peers nccl", "four GPUs of one host as two hosts of two"],
         [
           "collc bench matmul --peers torch --sizes 512x8192x8192",
           "products fused with a collective, beside cuBLAS and NCCL",
@@ -104,10 +107,16 @@ function parsePeers(text: string): PeerChoice[] {
 async function bench(io: Io, name: string, options: BenchOptions): Promise<void> {
   const chosen = suitesNamed(name);
   const place = choosePlace(io, options);
-  requireWholeReach("bench", place.ranks);
+  const product = chosen.find((suite) => suites[suite].nccl === null);
+  const reach = chosenReach(options.reach, place.ranks);
+  if (reach !== undefined && product !== undefined)
+    throw new UsageError(
+      `${product} is measured among ranks that share addresses`,
+      "leave --reach out, and unset COLLC_PRETEND_UNREACHABLE",
+    );
+  if (reach !== undefined && place.isSpawned) pretendHostToNccl(place.launcher!.rank, reach);
   const plan = chosen.map((suite) => ({ suite, cases: parseCases(suite, options, place) }));
   const peers = options.peers ?? [];
-  const product = chosen.find((suite) => suites[suite].nccl === null);
   if (peers.includes("nccl") && product !== undefined)
     throw new UsageError(
       `NCCL alone has no counterpart of ${product}`,
@@ -116,6 +125,11 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
   if (peers.length > 0 && place.backend === "cpu")
     throw new UsageError("peers run on GPUs", "add --backend cuda, or leave --peers out");
   const withPyTorch = peers.includes("torch");
+  if (withPyTorch && reach !== undefined)
+    throw new UsageError(
+      "PyTorch's peers share addresses, and with --reach the ranks do not",
+      "leave 'torch' out of --peers",
+    );
   if (withPyTorch && place.launcher !== null && !place.isSpawned)
     throw new UsageError(
       "PyTorch's peers bring processes of their own, and a launcher has started these",
@@ -127,7 +141,7 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
     io,
     place,
     () => rankArguments(name, options, place),
-    (group, onProgress) => run(group, plan, options, onProgress),
+    (group, onProgress) => run(group, plan, reach, options, onProgress),
   );
   if (results === null || !place.speaks) return;
   if (torch !== null) results = await besideTorch(io, results, plan, torch);
@@ -140,8 +154,12 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
     for (const result of results) {
       const { machine, rows, dtype, ranks } = result;
       const suite = suites[result.suite];
-      const floors = rows.map((row) => row.alone?.median ?? floorOf(machine, suite, row.size, ranks));
-      const where = machine.gpus[0] ?? `emulated on ${machine.cpu}`;
+      // Nobody has described what carries messages between these hosts.
+      const floorAt = (size: number): number | null =>
+        result.reach === undefined ? floorOf(machine, suite, size, ranks) : null;
+      const floors = rows.map((row) => row.alone?.median ?? floorAt(row.size));
+      const hosts = result.reach === undefined ? "" : `, pretended to be hosts: ${result.reach}`;
+      const where = (machine.gpus[0] ?? `emulated on ${machine.cpu}`) + hosts;
       io.out.write(`\n${c.bold(suite.title)}  ${dtype}, ${ranks} ranks, ${where}\n`);
       io.out.write(benchTable({ ...result, unit: suite.unit, floors }, c));
     }
@@ -208,7 +226,21 @@ function parseCases(suite: SuiteName, options: BenchOptions, { backend, ranks }:
   }
 }
 
-async function run(group: Group, plan: Plan, options: BenchOptions, onProgress: OnProgress): Promise<BenchResult[]> {
+/**
+ * Tells NCCL that this rank's host is another than that of ranks beyond its domain, so that messages and peers go through what
+ * NCCL takes between hosts, as they would there. A host that the environment names stays.
+ */
+function pretendHostToNccl(rank: number, reach: Reach): void {
+  process.env["NCCL_HOSTID"] ??= `pretended-host-${domainOf(rank, reach)}`;
+}
+
+async function run(
+  group: Group,
+  plan: Plan,
+  reach: Reach | undefined,
+  options: BenchOptions,
+  onProgress: OnProgress,
+): Promise<BenchResult[]> {
   onProgress("looking at the machine", false);
   const machine = await machineFacts(group.backend);
   const nccl: NcclPeer | null = options.peers?.includes("nccl") === true ? await ncclPeer(group) : null;
@@ -219,12 +251,13 @@ async function run(group: Group, plan: Plan, options: BenchOptions, onProgress: 
     for (const { suite, cases } of plan) {
       const measured = await measure(group, nccl, {
         ...{ suite, cases, timing, onProgress, withWays: options.ways === true },
-        ...{ dtype: options.dtype, sms: options.sms },
+        ...{ dtype: options.dtype, sms: options.sms, reach },
       });
       results.push({
         ...{ formatVersion: 1, suite, date: new Date().toISOString(), backend, ranks: world },
         ...{ dtype: options.dtype, timing, machine },
         ...(options.sms === undefined ? {} : { sms: options.sms }),
+        ...(reach === undefined ? {} : { reach: reachText(reach, world) }),
         ...measured,
       });
     }
@@ -242,6 +275,7 @@ function rankArguments(suite: string, options: BenchOptions, place: Place): stri
   return [
     ...["bench", suite, "--backend", place.backend, "--ranks", String(place.ranks), "--dtype", options.dtype],
     ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
+    ...(options.reach === undefined ? [] : ["--reach", options.reach]),
     ...["--inner", String(options.inner), "--outer", String(options.outer), "--no-save"],
     ...(options.sizes === undefined ? [] : ["--sizes", options.sizes]),
     ...(options.ways === true ? ["--ways"] : []),

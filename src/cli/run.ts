@@ -8,7 +8,7 @@ import { detectLauncher } from "../runtime/env.js";
 import { exitCodes, messageOf, systemCode, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
 import { parseHosts, reachOfHosts, type RemoteHost } from "../runtime/remote-hosts.js";
-import { chosenReach } from "../runtime/reach.js";
+import { chosenReach, reachText } from "../runtime/reach.js";
 import { machineOption } from "../runtime/machine-at-hand.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
@@ -123,16 +123,12 @@ async function run(io: Io, file: string, name: string | undefined, options: RunO
     io,
     place,
     () => rankArguments(early!, options, place.backend),
-    (group, onProgress) => runOn(group, early ?? jobFor(reachText(group)), options, onProgress),
+    (group, onProgress) =>
+      runOn(group, early ?? jobFor(group.reach && reachText(group.reach, group.world)), options, onProgress),
   );
   if (result === null) return;
   if (place.speaks) finish(io, result, options);
   else if (isWrong(result)) throw new Exit(exitCodes.program);
-}
-
-/** The reach of a group, as `--reach` has it. */
-function reachText({ world, reach }: Group): string | undefined {
-  return reach && `${Math.ceil(world / reach.ranksPerDomain)}x${reach.ranksPerDomain}`;
 }
 
 /** The ranks speak for themselves there: the first prints what one process would. */

@@ -24,6 +24,11 @@ export function chosenReach(option: string | undefined, world: number): Reach | 
   return option === undefined ? pretendedReach(world) : reachOf("--reach", option, world);
 }
 
+/** A reach as `--reach` has it, `2x2`. */
+export function reachText({ ranksPerDomain }: Reach, world: number): string {
+  return `${Math.ceil(world / ranksPerDomain)}x${ranksPerDomain}`;
+}
+
 /** Ranks of all hosts that `--reach`, or else the environment, speaks of; null where neither does. */
 export function ranksOfReach(option: string | undefined): number | null {
   const text = option ?? readEnv(VARIABLE);

@@ -1,7 +1,7 @@
 // The GPU suite: every kernel of the library, one process a rank, against the reference made from its signature.
 // Needs node, dist/, build/Release/collc.node, kernels/ and production node_modules; no test runner.
 //
-//   node test/gpu/suite.mjs --ranks 4 [--only all_reduce] [--quick] [--time] [--out results.jsonl]
+//   node test/gpu/suite.mjs --ranks 4 [--only all_reduce] [--quick] [--time] [--reach 2x2] [--backend nccl] [--out results.jsonl]
 //
 // Checks f32, f16 and bf16 from 2 elements up to 256 MiB, odd lengths and misaligned starts included; outputs are
 // poisoned before each launch and lie between guard elements that must stay untouched. Prints one JSON line a case
@@ -11,11 +11,13 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { compile, fitDims } from "../../dist/src/compiler/index.js";
+import { compile, domainOf, fitDims } from "../../dist/src/compiler/index.js";
 import { connect } from "../../dist/src/runtime/connect.js";
-import { importsFromDisk } from "../../dist/src/runtime/imports.js";
+import { detectLauncher } from "../../dist/src/runtime/env.js";
+import { importsFromDisk, libraryFromDisk } from "../../dist/src/runtime/imports.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
 import { allocate, bytesOf, fillPoison } from "../../dist/src/runtime/numbers/index.js";
+import { chosenReach } from "../../dist/src/runtime/reach.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../dist/src/runtime/reference/index.js";
 import { someScalars } from "../../dist/src/runtime/shapes.js";
 
@@ -33,6 +35,9 @@ const { values: options } = parseArgs({
     check: { type: "boolean", default: true },
     out: { type: "string", default: "" },
     rank: { type: "boolean", default: false },
+    // Hosts that are pretended, and the GPUs of each: 2x2. NCCL takes them for hosts, too.
+    reach: { type: "string" },
+    backend: { type: "string", default: "cuda" },
     // Knobs of the mapping as JSON, for sweeps: {"elementBlocks":32}.
     mapping: { type: "string", default: "{}" },
   },
@@ -100,19 +105,30 @@ function largeCases(manifest, dtype) {
 }
 
 async function runRank() {
-  const group = await connect({ backend: "cuda", ranks, timeoutMs: 20_000 });
+  const reach = chosenReach(options.reach, ranks);
+  if (reach !== undefined) process.env.NCCL_HOSTID ??= `pretended-host-${domainOf(detectLauncher().rank, reach)}`;
+  const group = await connect({ backend: options.backend, ranks, timeoutMs: 20_000 });
   const rank = group.localRanks[0];
+  const { backend } = group;
+  const place = { backend, ...(reach !== undefined && { reach: options.reach }) };
   const say = (line) => rank === 0 && process.send(line);
   let passed = 0;
   let failed = 0;
   for (const file of library) {
     const text = readFileSync(path.join(kernels, file), "utf8");
     for (const dtype of options.dtypes.split(",")) {
-      const place = path.join(kernels, file);
       const mapping = JSON.parse(options.mapping);
-      const compiled = compile(text, { file: place, ranks, dtype, resolve: importsFromDisk, mapping });
+      const compiled = compile(text, {
+        ...{ file: path.join(kernels, file), ranks, dtype, reach, mapping },
+        ...{ resolve: importsFromDisk, library: libraryFromDisk },
+      });
       // Its `where` clause leaves these out, or it holds only what others import.
       if (compiled.diagnostics.some((d) => d.code === "empty-file" || d.code.endsWith("-not-allowed"))) continue;
+      const refused = compiled.diagnostics.find((d) => d.code === "out-of-reach");
+      if (refused !== undefined) {
+        say({ file, dtype, ranks, ...place, refused: refused.message });
+        continue;
+      }
       const kernel = await group.load(compiled);
       if (options.check) {
         const began = performance.now();
@@ -129,13 +145,13 @@ async function runRank() {
             say({ file, dtype, dims, offset, problems: problems.slice(0, 2) });
           }
         }
-        say({ file, dtype, ranks, cases: count, seconds: +((performance.now() - began) / 1000).toFixed(2) });
+        say({ file, dtype, ranks, ...place, cases: count, seconds: +((performance.now() - began) / 1000).toFixed(2) });
       }
       if (options.time && dtype === "bf16") await timeKernel(group, kernel, file, say);
       await kernel.unload();
     }
   }
-  say({ summary: true, ranks, passed, failed });
+  say({ summary: true, ranks, ...place, passed, failed });
   await group.close();
   process.exitCode = failed > 0 ? 1 : 0;
 }
