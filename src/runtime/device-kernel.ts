@@ -27,9 +27,8 @@ import type { DeviceStream, Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
 import { RuntimeError } from "./errors.js";
 import { ranksText } from "./hosts.js";
-import { type PreparedCall, prepareCall } from "./library-steps.js";
+import { type PreparedCall, prepareCall, type StepCommunicators } from "./library-steps.js";
 import { prepareMessages, SharedMemory } from "./message-steps.js";
-import type { NcclCommunicator } from "./nccl/communicator.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, PreparedRun, RecordedRun, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
@@ -205,14 +204,13 @@ export class DeviceKernel implements LoadedKernel, Watched {
     private readonly group: DeviceGroup,
     readonly manifest: Manifest,
     private readonly kernels: readonly ProgramKernel[],
-    /** For steps of a library; null where the plan has none. */
-    private readonly communicator: NcclCommunicator | null,
+    private readonly communicators: StepCommunicators,
     private readonly memory: SharedMemory,
   ) {}
 
   /** Collective. @param cubins of the manifest's kernels, in order */
   static async load(group: DeviceGroup, manifest: Manifest, cubins: readonly Uint8Array[]): Promise<DeviceKernel> {
-    const communicator = await group.librarySteps.open(manifest);
+    const communicators = await group.librarySteps.open(manifest);
     group.copyLanes.open(manifest);
     const kernels: ProgramKernel[] = [];
     const { collective, ranks, ranksPerDomain = ranks, memory = [] } = manifest;
@@ -225,7 +223,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
       kernels.map((kernel) => kernel.residentBlocks),
     );
     kernels.forEach((kernel, i) => (kernel.mostBlocks = Math.min(...resident.map((rank) => rank[i] ?? Infinity))));
-    return new DeviceKernel(group, manifest, kernels, communicator, shared);
+    return new DeviceKernel(group, manifest, kernels, communicators, shared);
   }
 
   /** The steps of the plan for these dimensions, ready to be enqueued. */
@@ -254,9 +252,10 @@ export class DeviceKernel implements LoadedKernel, Watched {
     tensors: Readonly<Record<string, Tensor>>,
     dims: DimValues,
   ): Promise<PreparedCall> {
-    if (step.kind === "library") return prepareCall(this.group, this.communicator!, step, tensors);
+    if (step.kind === "library") return prepareCall(this.group, this.communicators.library!, step, tensors);
     if (step.kind === "copy") return prepareCopies(this.group, step, tensors, dims);
-    if (step.kind === "message") return prepareMessages(this.group, this.communicator!, step, this.memory, dims);
+    if (step.kind === "message")
+      return prepareMessages(this.group, this.communicators.message!, step, this.memory, dims);
     return this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks);
   }
 

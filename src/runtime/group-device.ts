@@ -11,6 +11,7 @@ import {
   FdExchange,
   isRecording,
   requireNoCapture,
+  allocateInProcess,
   type SymmetricAllocation,
 } from "./cuda/index.js";
 import { captureGraph } from "./device-capture.js";
@@ -36,7 +37,7 @@ import { CopyLanes } from "./copy-steps.js";
 import { requireReach } from "./host-reach.js";
 import { type HostRanks, hostsAmong, reachAmong } from "./hosts.js";
 import { LibrarySteps } from "./library-steps.js";
-import { native } from "./native.js";
+import { type DevicePointer, native } from "./native.js";
 import { type DeviceBackend, openProvider } from "./open-provider.js";
 import { PersistentMemory } from "./persistent-memory.js";
 import { requireOneDomain } from "./nvlink-domain.js";
@@ -305,6 +306,17 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     };
     this.owned.add(free);
     return { memory, free };
+  }
+
+  /** Memory of this rank alone, zeroed, that can be handed to other processes. */
+  allocateExportable(bytes: number): { readonly pointer: DevicePointer; readonly free: () => Promise<void> } {
+    requireNoCapture("allocating memory");
+    const [{ localPointer: pointer, free: unmap }] = allocateInProcess([this.device], bytes) as [SymmetricAllocation];
+    const free = async (): Promise<void> => {
+      if (this.owned.delete(free)) await unmap();
+    };
+    this.owned.add(free);
+    return { pointer, free };
   }
 
   async load(compiled: CompileResult, options: LoadOptions = {}): Promise<LoadedKernel> {

@@ -5,7 +5,7 @@ import type { DeviceGroup } from "./group-device.js";
 import type { Tensor } from "./group.js";
 import type { StreamHandle } from "./native.js";
 import type { NcclCommunicator } from "./nccl/communicator.js";
-import { communicatorOf } from "./nccl/of-group.js";
+import { communicatorOf, ownCommunicator } from "./nccl/of-group.js";
 import { requireContiguous } from "./tensor-shape.js";
 
 /** A call with everything decided. */
@@ -14,9 +14,15 @@ export interface PreparedCall {
   release(): void;
 }
 
-/** A group's communicator for such steps, made with the first program that has one. */
+/** Who carries out a program's steps; null where it has none of the kind. */
+export interface StepCommunicators {
+  readonly library: NcclCommunicator | null;
+  readonly message: NcclCommunicator | null;
+}
+
+/** A group's communicators for such steps, each made with the first program that has one. */
 export class LibrarySteps {
-  private communicator: Promise<NcclCommunicator> | null = null;
+  private readonly made: { library?: Promise<NcclCommunicator>; message?: Promise<NcclCommunicator> } = {};
 
   constructor(private readonly group: DeviceGroup) {}
 
@@ -24,15 +30,17 @@ export class LibrarySteps {
    * Makes what the plan's steps need. Collective, as all ranks have the same plan.
    * @throws MachineError where there is no NCCL; RuntimeError `timeout`.
    */
-  async open({ plan }: Pick<Manifest, "plan">): Promise<NcclCommunicator | null> {
-    const isCalled = plan.choices.some(({ steps }) =>
-      steps.some(({ kind }) => kind === "library" || kind === "message"),
-    );
-    if (!isCalled) return null;
-    this.communicator ??= communicatorOf(this.group, "NCCL unique id of library steps").then(
-      (made) => made.communicator,
-    );
-    return this.communicator;
+  async open({ plan }: Pick<Manifest, "plan">): Promise<StepCommunicators> {
+    const has = (of: keyof StepCommunicators): boolean =>
+      plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === of));
+    const library = has("library") ? await this.of("library") : null;
+    return { library, message: has("message") ? await this.of("message") : null };
+  }
+
+  private of(kind: keyof StepCommunicators): Promise<NcclCommunicator> {
+    // Of a communicator with windows, NCCL 2.28.9 mixes up the data of messages between GPUs of a host where only one side lies in a window.
+    const open = kind === "message" ? ownCommunicator : communicatorOf;
+    return (this.made[kind] ??= open(this.group, `NCCL unique id of ${kind} steps`).then((made) => made.communicator));
   }
 }
 

@@ -26,7 +26,10 @@ interface Held extends PlacedMemory {
   readonly free: () => Promise<void>;
 }
 
-/** Memory of one program; grows when a launch asks for more. */
+/**
+ * Memory of one program; grows when a launch asks for more. All of it can be handed to other processes: where a graph is captured, NCCL
+ * registers what is sent and received with the peer, and where it could do so on one side alone, its kernels never ended (2.28.9, 4×H100).
+ */
 export class SharedMemory {
   private readonly held = new Map<string, Held>();
 
@@ -52,11 +55,7 @@ export class SharedMemory {
         const { localPointer, peerPointers, free } = await group.allocateSymmetric(bytes, name);
         DeviceMemory.view(group.device, localPointer, bytes).fill(0);
         this.held.set(name, { pointer: localPointer, peers: peerPointers, bytes, free });
-      } else {
-        const { memory, free } = group.allocateLocal(bytes);
-        memory.fill(0);
-        this.held.set(name, { pointer: memory.pointer, peers: [], bytes, free });
-      }
+      } else this.held.set(name, { ...group.allocateExportable(bytes), peers: [], bytes });
     }
   }
 

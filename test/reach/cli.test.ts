@@ -55,12 +55,28 @@ describe("collc check", () => {
   });
 });
 
-it.each(["bench all_gather --sizes 1Ki --no-save", "tune all_gather --out /dev/null"])(
-  "%s measures no messages in place of a machine",
-  async (line) => {
-    vi.stubEnv(VARIABLE, "2x2");
-    const { code, err } = await collc([...line.split(" "), "--backend", "cpu", "--ranks", "4"]);
-    expect(code).toBe(2);
-    expect(err).toContain(`measures ranks that share addresses, and ${VARIABLE} is 2x2`);
-  },
-);
+describe("collc bench", () => {
+  const args = ["bench", "all_gather", "--sizes", "1Ki", "--no-save", "--backend", "cpu", "--ranks", "4"];
+
+  it("measures hosts that are pretended, and says so", async () => {
+    const table = await collc([...args, "--reach", "2x2"]);
+    expect(table).toMatchObject({ code: 0, err: "" });
+    expect(table.out).toMatch(/all_gather {2}bf16, 4 ranks, emulated on .*, pretended to be hosts: 2x2/);
+    vi.stubEnv(VARIABLE, "4x1");
+    expect(JSON.parse((await collc([...args, "--json"])).out)).toMatchObject({ suite: "all_gather", reach: "4x1" });
+    expect(JSON.parse((await collc([...args, "--json", "--reach", "1x4"])).out)).not.toHaveProperty("reach");
+  });
+
+  it("refuses products, which share addresses", async () => {
+    const products = await collc(["bench", "matmul", "--backend", "cpu", "--ranks", "4", "--reach", "2x2"]);
+    expect(products.code).toBe(2);
+    expect(products.err).toContain("matmul_reduce_scatter is measured among ranks that share addresses");
+  });
+});
+
+it("collc tune measures no messages in place of a machine", async () => {
+  vi.stubEnv(VARIABLE, "2x2");
+  const { code, err } = await collc(["tune", "all_gather", "--out", "/dev/null", "--backend", "cpu", "--ranks", "4"]);
+  expect(code).toBe(2);
+  expect(err).toContain(`tune measures ranks that share addresses, and ${VARIABLE} is 2x2`);
+});

@@ -7,6 +7,7 @@ import { DeviceKernel } from "../../src/runtime/device-kernel.js";
 import type { DeviceGroup } from "../../src/runtime/group-device.js";
 import { prepareMessages, SharedMemory } from "../../src/runtime/message-steps.js";
 import { packageRoot } from "../../src/runtime/native.js";
+import { NcclCommunicator, type NcclWindowProvider } from "../../src/runtime/nccl/index.js";
 import { live } from "../native/support.js";
 import { closeAll, connectRanks, onAll, useFakeMachine } from "../runtime/device-groups.js";
 import { rejection } from "../runtime/helpers.js";
@@ -32,7 +33,7 @@ describe("messages", () => {
       const groups = await connectRanks(4);
       open.push(...groups);
       await onAll(groups, async (group, rank) => {
-        const communicator = await group.librarySteps.open(manifest!);
+        const { message: communicator } = await group.librarySteps.open(manifest!);
         const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!);
         await memory.place(dims);
         const held = (name: string): DeviceMemory => {
@@ -80,15 +81,35 @@ describe("messages", () => {
     await onAll(groups, async (group) => {
       const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!);
       await memory.place({ n: 4096 });
+      await group.exchange("all have memory", group.rank);
+      // What NCCL could register on one side of a message alone is mixed up, or never comes: none of it is memory of this process alone.
+      expect(live().allocations).toBe(before.allocations);
+      expect(live().mappings).toBe(before.mappings + 2 * groups.length);
       const { pointer, bytes } = memory.of("push/y_inbox");
       expect(bytes).toBe(4 * 1024 * 2);
       await memory.place({ n: 64 });
       expect(memory.of("push/y_inbox").pointer).toBe(pointer);
       await memory.place({ n: 8192 });
       expect(memory.of("push/y_inbox").bytes).toBe(2 * bytes);
+      await group.exchange("all have looked", group.rank);
       for (const free of memory.free()) await free();
     });
-    expect(live().allocations).toBe(before.allocations);
+    expect(live()).toMatchObject({ allocations: before.allocations, mappings: before.mappings });
+  });
+
+  it("have a communicator without windows, and a library's collectives that of the group's memory", async () => {
+    const groups = await connectRanks(2, { backend: "nccl" });
+    open.push(...groups);
+    const { manifest } = compiledFor("all_gather/push", { hosts: 2, gpus: 1 });
+    const step = { kind: "library", library: "nccl", call: "all_gather", input: "x", output: "y", root: 0 } as const;
+    const plan = { choices: [...manifest!.plan.choices, { below: null, steps: [step] }] } as Manifest["plan"];
+    await onAll(groups, async (group) => {
+      const { message, library } = await group.librarySteps.open({ plan });
+      const { provider } = group as unknown as { readonly provider: NcclWindowProvider };
+      expect(library).toBe(provider.communicator);
+      expect(message).toBeInstanceOf(NcclCommunicator);
+      expect(message).not.toBe(provider.communicator);
+    });
   });
 
   it("are refused in words where there is no NCCL", async () => {

@@ -16,9 +16,15 @@ export interface GroupCommunicator {
  * @throws MachineError where there is no NCCL; RuntimeError `timeout`.
  */
 export async function communicatorOf(group: DeviceGroup, purpose: string): Promise<GroupCommunicator> {
-  const { provider, device, rank, world, timeoutMs } = group;
+  const { provider } = group;
   if (provider instanceof NcclWindowProvider)
     return { communicator: provider.communicator, close: () => Promise.resolve() };
+  return ownCommunicator(group, purpose);
+}
+
+/** The same for one that has no windows, whatever the group's memory is made of. */
+export async function ownCommunicator(group: DeviceGroup, purpose: string): Promise<GroupCommunicator> {
+  const { device, rank, world, timeoutMs } = group;
   const own = rank === 0 ? Buffer.from(await ncclUniqueId()).toString("base64") : "";
   const [id] = await group.exchange(purpose, own);
   const uniqueId = new Uint8Array(Buffer.from(id!, "base64"));
