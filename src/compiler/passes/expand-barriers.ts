@@ -267,19 +267,19 @@ class Expansion {
 
   /**
    * The movers' last barrier, as far as it tells one rank of some parts, each by a thread: each block counts that it has sent them, and the
-   * first one tells when all have. Nothing is added to in a peer's memory, which takes atomics that not every link has.
+   * last one, whose movers move nothing where there are others, tells when all have: no other waits before it goes on. Nothing is added to in a peer's memory, which takes atomics that not every link has.
    */
   private shardSent(op: Op, values: Substitution): void {
-    const { build, names, zero } = this;
+    const { build, names } = this;
     const [peer, from, to] = op.operands.map((v) => values.get(v)) as [Value, Value, Value];
     build.op("block_sync", [], {}, null);
     const one = build.constant(1, scalar("u32"));
     const expected = this.expected();
-    const isFirst = build.compare("eq", this.block, zero);
+    const tells = build.compare("eq", build.add(this.block, build.constant(1)), this.grid);
     build.for("threads", [[from, to]], ([part]) => {
       const slot = this.slotOf(peer, part!);
       build.op("signal", [one, slot], { buffer: names.counted, mode: "add", scope: "gpu", order: "release" }, null);
-      build.if(isFirst, () => {
+      build.if(tells, () => {
         build.op(
           "wait",
           [expected, slot, build.rank()],

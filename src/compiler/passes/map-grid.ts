@@ -5,7 +5,7 @@
  * elements; row r goes to block r mod grid. One row length serves the whole kernel, so an offset always falls
  * to the block of one number, whatever loop it is in (derive-sync relies on this). Full rows have a
  * constant length, for vectorize and interleave; the last, short one is a loop of its own. Movers, who meet all others where they say that they
- * are done, have rows of their own threads.
+ * are done, have rows of their own threads, and those of the last block have none: it tells other ranks when all have moved theirs.
  *
  * Where a loop over ranks holds no more than a tile loop that blocks may take in any way, its iterations and their rows are
  * one list that all blocks share: a short message to each of many ranks then leaves, or is taken, in one step.
@@ -42,8 +42,9 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     if (isSpread(op)) mapSpread(op, b, values, { row, rowsOf, world: kernel.world });
-    else if (isTileLoop(op)) mapLoop(op, b, values, (movers.get(op) ?? threads) * lanes);
-    else return false;
+    else if (!isTileLoop(op)) return false;
+    else if (movers.has(op)) mapLoop(op, b, values, movers.get(op)! * lanes, movingRows);
+    else mapLoop(op, b, values, threads * lanes, rowsOfBlocks);
     return true;
   });
   const blocks = isBusy(kernel, definitions) ? options.busyBlocks : movingBlocks(kernel, options);
@@ -122,7 +123,28 @@ function mapSpread(op: Op, build: Builder, values: Substitution, { row, rowsOf, 
   });
 }
 
-function mapLoop(op: Op, build: Builder, values: Substitution, row: number): void {
+/** Emits a loop over rows of elements, of which each block takes some. */
+type RowLoop = (build: Builder, from: Value, to: Value, body: (row: Value) => void) => void;
+
+const rowsOfBlocks: RowLoop = (build, from, to, body) => void build.for("blocks", [[from, to]], ([row]) => body(row!));
+
+/** Of all blocks but the last one, unless it is alone. */
+const movingRows: RowLoop = (build, from, to, body) => {
+  const zero = build.constant(0);
+  const one = build.constant(1);
+  const [block, grid] = (["block", "grid"] as const).map((name) => build.op(name, [], {}, zero.type)!) as [
+    Value,
+    Value,
+  ];
+  const moving = build.binary("max", build.sub(grid, one), one);
+  const rows = build.binary("max", build.sub(build.sub(to, from), block), zero);
+  const own = build.ceilDiv(rows, moving);
+  const count = build.select(build.compare("lt", block, moving), own, zero);
+  const first = build.add(from, block);
+  build.for("serial", [[zero, count]], ([i]) => body(build.add(first, build.mul(i!, moving))), { unordered: true });
+};
+
+function mapLoop(op: Op, build: Builder, values: Substitution, row: number, eachRow: RowLoop): void {
   const bounds: [Value, Value][] = [];
   for (let i = 0; i < op.operands.length; i += 2)
     bounds.push([values.get(op.operands[i]!), values.get(op.operands[i + 1]!)]);
@@ -139,12 +161,12 @@ function mapLoop(op: Op, build: Builder, values: Substitution, row: number): voi
     rewriteOps(op.regions[0]!.ops, build, inner);
     build.span = op.span;
   };
-  build.for("blocks", [[zero, full]], ([r]) => {
-    const first = build.mul(r!, rowLength);
+  eachRow(build, zero, full, (r) => {
+    const first = build.mul(r, rowLength);
     build.for("threads", [[zero, rowLength]], ([t]) => body(build.add(first, t!)));
   });
-  build.for("blocks", [[full, rows]], ([r]) => {
-    const first = build.mul(r!, rowLength);
+  eachRow(build, full, rows, (r) => {
+    const first = build.mul(r, rowLength);
     build.for("threads", [[zero, build.sub(total, first)]], ([t]) => body(build.add(first, t!)));
   });
 }

@@ -101,7 +101,10 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
       gathering: dividedRegisters,
       group: count(1, 1024),
       few: either((value) => (value === null ? null : "null"), record({ n: count(1, 1024), stages: count(1, 16) })),
-      shards: record({ most: count(1, 1024), elements: count(1, 2 ** 30) }),
+      shards: record({
+        most: count(1, 1024),
+        elements: record({ inTurn: count(1, 2 ** 30), whole: count(1, 2 ** 30) }),
+      }),
     }),
   ),
   slices: either(
@@ -156,7 +159,8 @@ export function passOptionsFor(machine: Machine): PassOptions {
 /**
  * One accumulator of 64×256 a warp group is what the registers hold, and four stages of 48 KiB what shared memory does. On
  * an H200, bf16, 4096³ (2026-11): 745 TFLOP/s, with three stages 681, with tiles of 128×128 and six stages 631. Parts of a shard: 4×H100, all_gather + matmul
- * of 8192×8192 weights, µs with 1, 2, 4 and 8 parts: 2048 rows 195, 164, 150, –; 4096 rows 297, 272, 252, 286; 8192 rows 508, 501, 476, 431 (2026-11-27).
+ * of 8192×8192 weights, µs with 1, 2, 4 and 8 parts: 2048 rows 195, 164, 150, –; 4096 rows 297, 272, 252, 286; 8192 rows 508, 501, 476, 431 (2026-11-27). Those were told
+ * by a block that moved, too; told by one that does not, 1024 rows take 109 with 2 parts, 2048 rows 136 with 4 and 8, 4096 rows 235 with 4 and 249 with 8, 8192 rows 436.
  */
 const WGMMA_ROLES: RoleShape = {
   m: 128,
@@ -169,7 +173,7 @@ const WGMMA_ROLES: RoleShape = {
   gathering: { consumer: 192, producer: 120 },
   group: 8,
   few: { n: 64, stages: 8 },
-  shards: { most: 8, elements: 2 ** 21 },
+  shards: { most: 8, elements: { inTurn: 2 ** 20, whole: 2 ** 21 } },
 };
 
 /**

@@ -44,10 +44,10 @@ export interface Movers {
   readonly isDeep: boolean;
 }
 
-/** In how many parts a shard is sent at most, and of how many elements at least. */
+/** In how many parts a shard is sent at most, and of how many elements at least, where ranks get theirs in turn and where one rank gets all before the next. */
 export interface ShardOptions {
   readonly most: number;
-  readonly elements: number;
+  readonly elements: { readonly inTurn: number; readonly whole: number };
 }
 
 /** How shards are cut along the depth. */
@@ -99,11 +99,11 @@ export function isReadElsewhere(
   return isRead;
 }
 
-/** Computes how a launch cuts shards. @param k depth of a step */
+/** Computes how a launch cuts shards. @param k depth of a step @param isInTurn see {@link Moving} */
 export function shardParts(
   { send, shard, isDeep }: Movers,
   { most, elements }: ShardOptions,
-  { k, depth }: { readonly k: number; readonly depth: Value },
+  { k, depth, isInTurn }: { readonly k: number; readonly depth: Value; readonly isInTurn: Value },
   build: Builder,
   values: Substitution,
 ): ShardParts {
@@ -112,7 +112,8 @@ export function shardParts(
   if (!isDeep || most === 1) return { count: one, steps };
   const lengths = send.operands.slice(2).flatMap((v, i) => (i % 2 === 1 ? [values.get(v)] : []));
   const size = lengths.reduce((product, length) => build.mul(product, length), values.get(shard));
-  const large = build.binary("max", build.div(size, build.constant(elements)), one);
+  const least = build.select(isInTurn, build.constant(elements.inTurn), build.constant(elements.whole));
+  const large = build.binary("max", build.div(size, least), one);
   const each = build.ceilDiv(steps, build.binary("min", large, build.constant(most)));
   return { count: build.ceilDiv(steps, each), steps: each };
 }

@@ -175,7 +175,14 @@ export function emitRoles(
   const [sole] = places as [Places];
   const order = { movers, world };
   const { shards } = shape;
-  const partsOf = (of: Movers) => shardParts(of, shards, { k: shape.k, depth }, build, values);
+  /** Whether no block has a second tile, so that all begin at once. */
+  const isInTurn = (): Value => {
+    const tiles = new ProductTiles(places, order, build).total;
+    const units = slices === null ? tiles : build.mul(tiles, slices.count);
+    return build.compare("le", units, build.op("grid", [], {}, zero.type)!);
+  };
+  const partsOf = (of: Movers, inTurn: Value) =>
+    shardParts(of, shards, { k: shape.k, depth, isInTurn: inTurn }, build, values);
 
   /**
    * @param body of a tile, or of a slice of one
@@ -237,6 +244,7 @@ export function emitRoles(
   const remembered = movers === null ? null : declareAwaited(buffers, world);
   const producer = build.region(0, () => {
     if (remembered !== null) build.store(remembered, build.constant(0, scalar("u32")), [build.constant(0)]);
+    const parts = movers === null ? null : partsOf(movers, isInTurn());
     eachTile(({ each, before, slice }) =>
       each((product, at) => {
         const { match: own } = product.product;
@@ -277,8 +285,7 @@ export function emitRoles(
         const end = slices === null ? steps() : build.add(first, steps());
         const fillAll = (from: Value, to: Value): void =>
           void build.for("serial", [[from, to]], ([deep]) => fill(deep!));
-        if (rows === null) return fillAll(first, end);
-        const parts = partsOf(movers!);
+        if (rows === null || parts === null) return fillAll(first, end);
         const reached = build.binary("min", build.ceilDiv(end, parts.steps), parts.count);
         build.for("serial", [[build.div(first, parts.steps), reached]], ([part]) => {
           rows.part(part!);
@@ -350,9 +357,8 @@ export function emitRoles(
     }),
   );
   const move = (of: Movers): void => {
-    const parts = partsOf(of);
-    const tiles = new ProductTiles(places, order, build).total;
-    const units = slices === null ? tiles : build.mul(tiles, slices.count);
+    const inTurn = isInTurn();
+    const parts = partsOf(of, inTurn);
     const size = build.constant(of.operand === "a" ? shape.m : shape.n);
     // No tile has rows of two ranks where their shards, and the first tile, begin at a multiple of its size.
     const isAtBegin = (v: Value): Value => build.compare("eq", build.rem(v, size), zero);
@@ -361,7 +367,7 @@ export function emitRoles(
     const moving = {
       ...{ world, parts, most: shards.most },
       columns: build.mul(parts.steps, build.constant(shape.k)),
-      isInTurn: build.compare("le", units, build.op("grid", [], {}, zero.type)!),
+      isInTurn: inTurn,
       leavesOwn: keepsOwn || of.own === null ? build.bool(false) : isWhole,
     };
     emitMoves(of, moving, build, values);
