@@ -10,6 +10,9 @@ export interface Watched {
   takeFailure(): RuntimeError | null;
 }
 
+/** For a stream on which a wait has run out, in milliseconds. */
+const LATE_MS = 1000;
+
 export class DeviceStream implements GroupStream {
   readonly handle: StreamHandle;
   /** Where signals on this stream report. */
@@ -20,6 +23,8 @@ export class DeviceStream implements GroupStream {
   /** How long what is enqueued may wait for peers, in milliseconds. */
   #allowanceMs = 0;
   #isDestroyed = false;
+  /** Whether the last wait ran out. */
+  #isLate = false;
 
   readonly #isBorrowed: boolean;
 
@@ -64,7 +69,15 @@ export class DeviceStream implements GroupStream {
   /** Waits without asking how it went. @throws RuntimeError `timeout` when the GPU itself does not come back. */
   async settle(what = "the stream", boundMs = this.#boundMs): Promise<void> {
     requireNoCapture(`waiting for ${what}`);
-    await waitForStream(this.handle, boundMs, what);
+    // What had its time gets little more: all that is given back behind it waits, one after the other.
+    const ms = this.#isLate ? Math.min(boundMs, LATE_MS) : boundMs;
+    try {
+      await waitForStream(this.handle, ms, what);
+      this.#isLate = false;
+    } catch (error) {
+      this.#isLate = true;
+      throw error;
+    }
   }
 
   /** Kernels give up by themselves; what comes on top is for another stream's kernel before them, and for copies. */

@@ -85,9 +85,17 @@ describe("allocation", () => {
     const fn = addon.functionGet(module, "fake_hang");
     const launch = addon.launchPrepare(fn, [1, 1, 1], [1, 1, 1], 0, false, parameters, [0]);
     addon.launchPrepared(launch, group!.defaultStream.handle);
-    addon.launchRelease(launch);
     expect((await rejection(tensor.free())).message).toMatch(/did not finish within 5050 ms/);
     await expect(tensor.read()).rejects.toThrow("freed before");
+    // Whatever else waits behind it does not wait as long again; once the kernel has ended, all do.
+    const other = group!.local("u32", [4]);
+    expect((await rejection(other.free())).message).toMatch(/did not finish within 1000 ms/);
+    flag.fill(1);
+    await group!.settle();
+    flag.fill(0);
+    addon.launchPrepared(launch, group!.defaultStream.handle);
+    addon.launchRelease(launch);
+    expect((await rejection(group!.local("u32", [4]).free())).message).toMatch(/did not finish within 5050 ms/);
     flag.fill(1);
     await group!.close();
     addon.moduleUnload(module);
