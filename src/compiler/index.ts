@@ -35,7 +35,7 @@ export { manifestOf } from "./emit/manifest.js";
 export type { Attribute, Buffer, Kernel, Op, Region, Value } from "./ir/module.js";
 export { bufferOf, isGlobal, isParameter, isRemote, memoryOperands, text } from "./ir/module.js";
 export { LEVELS, type Level, OPS, type OpDefinition, type OpName } from "./ir/ops.js";
-export { erf, maximum, minimum, power, REDUCE, UNARY } from "./ir/functions.js";
+export { carriedErrors, erf, maximum, minimum, power, REDUCE, UNARY } from "./ir/functions.js";
 export type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "./ir/ops.js";
 export {
   decode,

@@ -14,13 +14,23 @@ export interface Word {
 
 const FUNCTIONS: Readonly<Record<string, string>> = {
   exp: "e to the power of v.",
+  exp2: "2 to the power of v.",
+  expm1: "exp(v) - 1, without losing what is left of it near 0.",
   log: "The natural logarithm.",
+  log1p: "log(1 + v), without losing v where it is small.",
   sqrt: "The square root.",
   rsqrt: "1 / sqrt(v).",
+  sin: "The sine of v, in radians.",
+  cos: "The cosine of v, in radians.",
   tanh: "The hyperbolic tangent.",
+  erf: "The error function, 2/√π · ∫ exp(-t²) from 0 to v.",
   gelu: "GELU, v · Φ(v), with the exact error function.",
   silu: "v · σ(v), also called swish.",
   sigmoid: "σ(v) = 1 / (1 + exp(-v)).",
+  floor: "The largest whole number that is no more than v; a float.",
+  ceil: "The smallest whole number that is no less than v; a float.",
+  round: "The nearest whole number, of two the even one; a float.",
+  trunc: "v without its fraction; a float.",
   abs: "The absolute value; of integers, too.",
   relu: "max(v, 0); of integers, too.",
 };

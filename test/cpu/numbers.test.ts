@@ -194,6 +194,17 @@ test("the error function", () => {
   ] as const)
     // prettier-ignore
     expect(erf(x)).toBeCloseTo(y, 14);
+  // Each of its two forms where the other would do as well, and where it is small: but for two units of float64's last place, by Python's math.erf.
+  for (const [x, y] of [
+    [1e-10, 1.1283791670955126e-10],
+    [-0.001, -0.0011283787909692365],
+    [2.4999, 0.9995928300996666],
+    [2.5001, 0.9995932657565293],
+    [3.5, 0.9999992569016276],
+    [5.9, 0.9999999999999999],
+  ] as const)
+    expect(Math.abs(erf(x) / y - 1)).toBeLessThan(4.5e-16); // prettier-ignore
+  expect(Object.is(erf(-0), -0)).toBe(true);
   expect(UNARY.gelu.value(1)).toBeCloseTo(0.8413447460685429, 13);
 });
 

@@ -94,12 +94,16 @@ describe("arithmetic", () => {
     const x = [0.25, 1.5, -0.75];
     const f: Record<string, (v: number) => number> = {
       exp: Math.exp, tanh: Math.tanh, abs: Math.abs, neg: (v) => -v, relu: (v) => Math.max(v, 0), silu: (v) => v / (1 + Math.exp(-v)),
+      exp2: (v) => 2 ** v, expm1: Math.expm1, log1p: Math.log1p, sin: Math.sin, cos: Math.cos, floor: Math.floor, ceil: Math.ceil, trunc: Math.trunc,
     }; // prettier-ignore
     for (const [fn, g] of Object.entries(f)) expect(unary("f32", fn, x)).toEqual(x.map((v) => Math.fround(g(v))));
     expect(unary("f32", "sqrt", [2])).toEqual([Math.fround(Math.SQRT2)]);
     expect(unary("f32", "rsqrt", [4])).toEqual([0.5]);
     expect(unary("f32", "log", [1])).toEqual([0]);
     expect(unary("f32", "gelu", [1])[0]).toBeCloseTo(0.8413447, 6);
+    expect(unary("f32", "erf", [0.5, -1, 9])).toEqual([0.5204998778130465, -0.8427007929497149, 1].map(Math.fround));
+    const halves = [0.5, 1.5, 2.5, -0.5, -1.5, 0.49999997, 8388609, -0.25, Infinity];
+    expect(unary("f32", "round", halves)).toEqual([0, 2, 2, -0, -2, 0, 8388609, -0, Infinity]);
   });
 
   test("compare and select", () => {

@@ -1,6 +1,7 @@
 /** The reference against results worked out by hand, for each layout, and its power to see a single wrong element. */
 import { describe, expect, test } from "vitest";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
+import { erf } from "../../src/compiler/ir/functions.js";
 import type { Manifest } from "../../src/compiler/manifest.js";
 import { type DType } from "../../src/compiler/types/dtype.js";
 import { decodeArray, encode, encodeArray, type TypedArray } from "../../src/runtime/numbers/index.js";
@@ -203,15 +204,29 @@ describe("expressions", () => {
   });
 
   test("functions within their tolerance, and no further", () => {
-    for (const fn of ["exp", "tanh", "gelu", "silu", "sqrt", "log", "rsqrt"]) {
+    for (const fn of [
+      "exp",
+      "exp2",
+      "expm1",
+      "tanh",
+      "erf",
+      "sin",
+      "cos",
+      "gelu",
+      "silu",
+      "sqrt",
+      "log",
+      "log1p",
+      "rsqrt",
+    ]) {
       const it = manifest(
         `in x: f32[n] replicated local [n] out y: f32[n] replicated local [n] specify unary(${fn}, binary(add, input(x), constant(2)))`,
         1,
       );
       const ranks = makeInputs(it, dims(1, 100), 1);
       const x = ranks[0]!.inputs["x"]! as Float32Array;
-      const wrong = fn === "tanh" ? 1e-4 : 1e-5;
-      const f: Record<string, (v: number) => number> = { exp: Math.exp, tanh: Math.tanh, silu: (v) => v / (1 + Math.exp(-v)), sqrt: Math.sqrt, log: Math.log, rsqrt: (v) => 1 / Math.sqrt(v) }; // prettier-ignore
+      const wrong = fn === "tanh" || fn === "erf" ? 1e-4 : 1e-5;
+      const f: Record<string, (v: number) => number> = { exp: Math.exp, tanh: Math.tanh, silu: (v) => v / (1 + Math.exp(-v)), sqrt: Math.sqrt, log: Math.log, rsqrt: (v) => 1 / Math.sqrt(v), exp2: (v) => 2 ** v, expm1: Math.expm1, log1p: Math.log1p, sin: Math.sin, cos: Math.cos, erf }; // prettier-ignore
       const g = f[fn] ?? ((v: number) => v * (0.5 + 0.5 * Math.tanh(Math.sqrt(2 / Math.PI) * (v + 0.044715 * v ** 3))));
       const y = x.map((v) => Math.fround(g(Math.fround(v + 2))));
       numbers(ranks[0]!.outputs["y"]).set(y);
@@ -220,6 +235,55 @@ describe("expressions", () => {
       numbers(ranks[0]!.outputs["y"]).set(y.map((v) => v * (1 + wrong)));
       expect(checkOutputs(it, dims(1, 100), ranks, ranks).correct).toBe(false);
     }
+  });
+
+  test("waves are held to a few ulps wherever they are, and to all that an error of the argument makes of them", () => {
+    const allowed = (fn: string, times: number, off: number): boolean => {
+      const it = manifest(
+        `in x: f32[n] replicated local [n] out y: f32[n] replicated local [n] specify unary(${fn}, binary(mul, input(x), constant(${times})))`,
+        1,
+      );
+      const ranks = makeInputs(it, dims(1, 200), 1);
+      const x = ranks[0]!.inputs["x"]! as Float32Array;
+      const f = fn === "sin" ? Math.sin : Math.cos;
+      numbers(ranks[0]!.outputs["y"]).set(x.map((v) => Math.fround(f(Math.fround(v * times)) + off)));
+      return checkOutputs(it, dims(1, 200), ranks, ranks).correct;
+    };
+    for (const fn of ["sin", "cos"]) {
+      // Times a power of 2, nothing is rounded: what is left is the function's own error, also of arguments far from 0.
+      expect(allowed(fn, 1024, 0)).toBe(true);
+      expect(allowed(fn, 1024, 3e-6)).toBe(false);
+      // An argument of thousands that was rounded is off by more than that.
+      expect(allowed(fn, 1000.1, 0)).toBe(true);
+      expect(allowed(fn, 1000.1, 0.1)).toBe(false);
+      // So far out, a rounding is many times round: anything between -1 and 1 may come of it.
+      expect(allowed(fn, 1e30, 0)).toBe(true);
+      expect(allowed(fn, 1e30, 4)).toBe(false);
+    }
+  });
+
+  test("fractions are cut off exactly, and on either side where what they are cut off was rounded", () => {
+    const allowed = (fn: string, before: string, made: (v: number) => number): boolean => {
+      const it = manifest(
+        `in x: f32[n] replicated local [n] out y: f32[n] replicated local [n] specify unary(${fn}, ${before})`,
+        1,
+      );
+      const ranks = makeInputs(it, dims(1, 8), 1);
+      const x = ranks[0]!.inputs["x"]! as Float32Array;
+      x.set([3, -3, 2.5, -2.5, 3.0000002, 2.9999998, 1e7, 0.3]);
+      numbers(ranks[0]!.outputs["y"]).set(x.map(made));
+      return checkOutputs(it, dims(1, 8), ranks, ranks).correct;
+    };
+    expect(allowed("floor", "input(x)", Math.floor)).toBe(true);
+    expect(allowed("trunc", "input(x)", Math.floor)).toBe(false);
+    expect(allowed("ceil", "input(x)", Math.ceil)).toBe(true);
+    // A whole number is itself: the next below is wrong, near as it is.
+    expect(allowed("floor", "input(x)", (v) => (v === 3 ? 2 : Math.floor(v)))).toBe(false);
+    expect(allowed("round", "input(x)", (v) => (v === 2.5 ? 3 : v === -2.5 ? -2 : Math.round(v)))).toBe(false);
+    // 0.1 times 30 may be 3 or a little less.
+    const tenth = "binary(mul, input(x), constant(0.1))";
+    for (const three of [2, 3]) expect(allowed("floor", `binary(mul, ${tenth}, constant(10))`, (v) => (v === 3 ? three : Math.floor(v)))).toBe(true); // prettier-ignore
+    expect(allowed("floor", `binary(mul, ${tenth}, constant(10))`, (v) => (v === 3 ? 1 : Math.floor(v)))).toBe(false);
   });
 
   test("what is not specified is said to be so", () => {

@@ -130,7 +130,7 @@ class Writer {
       if (isMatrix) ways.push(product(sharded(1), sharded(0)), product(PARTIAL, REPLICATED));
       return ways;
     }
-    ways.push(() => `${c.pick(["relu", "abs", "tanh", "silu"])}(${of(layout)})`);
+    ways.push(() => `${c.pick(["relu", "abs", "tanh", "silu", "erf", "sin", "cos"])}(${of(layout)})`);
     ways.push(() => `pow(abs(${of(layout)}) + 1, ${c.pick(["0.5", "2", "-1"])})`);
     if (layout.kind !== "on") {
       // Repeated along a dimension that each rank holds whole, or that the other operand brings.

@@ -125,8 +125,8 @@ function elementWays(x: Scope, type: Computed, depth: number): readonly (() => s
   if (type === x.family && hasT(x)) ways.push(() => `T(${again()})`);
   if (isFloat)
     ways.push(
-      () => `${c.pick(["exp", "tanh", "gelu", "silu", "sigmoid"])}(${again()})`,
-      () => `${c.pick(["sqrt", "rsqrt", "log"])}(abs(${again()}) + 1)`,
+      () => `${c.pick(["exp", "exp2", "expm1", "tanh", "erf", "sin", "cos", "gelu", "silu", "sigmoid", "floor", "ceil", "round", "trunc"])}(${again()})`, // prettier-ignore
+      () => `${c.pick(["sqrt", "rsqrt", "log", "log1p"])}(abs(${again()}) + 1)`,
       () => `pow(abs(${again()}), 1.5)`,
     );
   return ways;

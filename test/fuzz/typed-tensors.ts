@@ -85,7 +85,9 @@ function pointwise(x: Scope, dtype: string, layout: Layout, shape: Shape, of: Of
   /** Of an axis, what all ranks have goes with what each has a part of, if no axis behind it cuts the same dimension. */
   const isOnce = new Set(layout).size === layout.length || layout.every((s) => !s.startsWith("S"));
   const looser = isOnce ? layout.map((s) => (c.chance(0.5) ? "R" : s)) : layout;
-  const names = isFloat ? ["relu", "abs", "tanh", "exp", "sigmoid", "silu", "gelu"] : ["relu", "abs"];
+  const names = isFloat
+    ? ["relu", "abs", "tanh", "exp", "sigmoid", "silu", "gelu", "erf", "sin", "cos", "floor", "round"]
+    : ["relu", "abs"];
   const all: Way[] = [
     () => `${c.pick(names)}(${of()})`,
     () => `${c.pick(["min", "max"])}(${of()}, ${of()})`,

@@ -115,6 +115,36 @@ const FORMS: readonly Form[] = [
     becomes: [["all_gather", "matmul", "add", "gelu"]],
   },
   {
+    name: "GELU as Inductor writes it out: in f32, with the error function",
+    make: (ranks) => {
+      const d = new Dump(ranks, "bfloat16");
+      const [x, w] = [d.input("x", [4, 8]), d.input("w", [8, 6])];
+      const wide = { dtype: "float32" };
+      const shape = [4 * ranks, 6];
+      const h = d.call("prims.convert_element_type.default", [d.mm(d.gather(x), w), "torch.float32"], shape, wide);
+      const erf = d.call("aten.erf.default", [d.call("aten.mul.Tensor", [h, 0.7071067811865476], shape, wide)], shape, wide); // prettier-ignore
+      const half = d.call("aten.mul.Tensor", [h, 0.5], shape, wide);
+      const y = d.call("aten.mul.Tensor", [half, d.call("aten.add.Tensor", [erf, 1], shape, wide)], shape, wide);
+      return d.graph(d.call("prims.convert_element_type.default", [y, "torch.bfloat16"], shape));
+    },
+    becomes: [["all_gather", "matmul", "cast", "mul", "mul", "erf", "add", "mul", "cast"]],
+  },
+  {
+    name: "rotary embedding of what a product gives: sines and cosines of positions times frequencies",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const [x, w, angle] = [d.input("x", [4, 8]), d.input("w", [8, 6]), d.input("angle", [4 * ranks, 3])];
+      const q = d.mm(d.gather(x), w);
+      const [even, odd] = [0, 3].map((from) => d.call("aten.slice.Tensor", [q, 1, from, from + 3], [4 * ranks, 3])) as [string, string]; // prettier-ignore
+      const [cos, sin] = [d.pointwise("cos", angle), d.pointwise("sin", angle)];
+      const turn = (a: string, b: string, sign: string): string => d.pointwise(sign, d.pointwise("mul", a, cos), d.pointwise("mul", b, sin)); // prettier-ignore
+      return d.graph(d.cat([turn(even, odd, "sub"), turn(odd, even, "add")], 1));
+    },
+    becomes: [
+      ["all_gather", "matmul", "slice", "cos", "mul", "slice", "sin", "mul", "sub", "mul", "mul", "add", "concat"],
+    ],
+  },
+  {
     name: "a weight that lies transposed, and one that is a view",
     make: (ranks) => {
       const d = new Dump(ranks);
@@ -334,6 +364,43 @@ test("scaled products of 8-bit floats go to the tensor cores of those, and what 
   expect(new Set(turned.units)).toEqual(new Set(["f8e4m3"]));
   // Rows that do not run along the depth are no tensor core's of 8 bits.
   expect(lowered([1024, 1]).isFused).toBe(false);
+});
+
+describe("GELU behind a gathered product", () => {
+  const bf16 = "torch.bfloat16";
+  const ways: Readonly<Record<string, (d: Dump, y: string, shape: readonly number[]) => string>> = {
+    exact: (d, y) => d.pointwise("gelu", y),
+    "by its approximation": (d, y, shape) => d.call("aten.gelu.default", [y], shape, { kwargs: { approximate: "tanh" } }), // prettier-ignore
+    "as Inductor writes it out": (d, y, shape) => {
+      const f32 = { dtype: "float32" };
+      const wide = d.call("prims.convert_element_type.default", [y, "torch.float32"], shape, f32);
+      const half = d.call("aten.mul.Tensor", [wide, 0.5], shape, f32);
+      const erf = d.call("aten.erf.default", [d.call("aten.mul.Tensor", [wide, 0.7071067811865476], shape, f32)], shape, f32); // prettier-ignore
+      const made = d.call("aten.mul.Tensor", [half, d.call("aten.add.Tensor", [erf, 1], shape, f32)], shape, f32);
+      return d.call("prims.convert_element_type.default", [made, bf16], shape);
+    },
+  };
+  test.for(Object.keys(ways))("%s is computed where its tiles are", (name) => {
+    const d = new Dump(4, "bfloat16");
+    const y = d.mm(d.gather(d.input("x", [2048, 4096])), d.input("w", [4096, 1024]));
+    // As Inductor would do it: the elementwise operations are one kernel, or part of the program.
+    const { edges, parts } = lower(d.graph(ways[name]!(d, y, [8192, 1024])), { ranks: 4, caller: "kernels" });
+    expect(edges.filter((e) => !e.isFused)).toEqual([]);
+    const [part, ...rest] = parts;
+    if (part?.kind !== "program") throw new Error("not fused");
+    expect(rest).toEqual([]);
+    // Of what is as large as the product, the result alone lies in memory, and the rows that are gathered.
+    const { buffers } = part.compiled.kernel!;
+    const sizeOf = (b: (typeof buffers)[number]): number => b.shape.reduce<number>((n, e) => n * (typeof e === "number" ? e : NaN), 1); // prettier-ignore
+    const large = buffers.filter((b) => b.role !== "input" && !(sizeOf(b) < 2048 * 1024));
+    expect(large.map((b) => [b.role, b.shape[1]])).toEqual([
+      ["output", 1024],
+      ["scratch", 4096],
+    ]);
+    const names = new Set<string>();
+    walkKernel(part.compiled.kernel!, (op) => void names.add(op.name));
+    expect(names).toContain("mma");
+  });
 });
 
 describe.for([2, 4])("forms on %i ranks compute what the region says", (ranks) => {

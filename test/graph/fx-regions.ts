@@ -61,7 +61,7 @@ function write(c: Choices, isDynamic: boolean): FxCase {
     };
     const dim = c.below(shape.length);
     const ways: (() => string)[] = [
-      () => d.pointwise(c.pick(["relu", "tanh", "neg", "sigmoid"]), x),
+      () => d.pointwise(c.pick(["relu", "tanh", "neg", "sigmoid", "erf", "sin", "cos", "expm1"]), x),
       () => d.pointwise("mul", x, c.pick([0.5, 2])),
       () => d.pointwise(c.pick(["add", "sub", "mul"]), x, other(shape)),
       () => d.reduce(x, c.pick(["sum", "sum", "avg", "max"])),

@@ -93,6 +93,47 @@ const FORMS: readonly Form[] = [
     becomes: ["all_reduce", "sub", "mul", "sub", "mul"],
   },
   {
+    name: "functions of one element, and those that are made of them",
+    make: (d, h) => {
+      const y = d.pointwise("log1p", d.pointwise("abs", h));
+      const z = d.pointwise("expm1", d.pointwise("exp2", y));
+      return [d.pointwise("sign", h), d.call("aten.sgn.default", [z], SHAPE), d.pointwise("cos", z)];
+    },
+    becomes: [
+      "all_reduce",
+      "gt",
+      "cast",
+      "lt",
+      "cast",
+      "sub",
+      "abs",
+      "log1p",
+      "exp2",
+      "expm1",
+      "gt",
+      "cast",
+      "lt",
+      "cast",
+      "sub",
+      "cos",
+    ],
+  },
+  {
+    name: "fractions that are cut off, of quotients too",
+    make: (d, h) => {
+      const quarters = d.pointwise("mul", h, 4);
+      const rounded = (name: string): string => d.pointwise(name, quarters);
+      const [down, even] = [rounded("floor"), rounded("round")];
+      return [
+        d.pointwise("add", down, d.pointwise("mul", even, rounded("ceil"))),
+        d.call("aten.div.Tensor_mode", [quarters, 2], SHAPE, { kwargs: { rounding_mode: "floor" } }),
+        d.call("aten.div.Tensor_mode", [quarters, 2, "trunc"], SHAPE),
+        d.pointwise("trunc", quarters),
+      ];
+    },
+    becomes: ["all_reduce", "mul", "floor", "round", "ceil", "mul", "add", "div", "floor", "div", "trunc", "trunc"],
+  },
+  {
     name: "bounds",
     make: (d, h) => {
       const row = d.input("row", [6]);
@@ -231,6 +272,8 @@ describe("what collc has no words for stays with the caller", () => {
   test.for<[string, string, readonly unknown[], string]>([
     ["bits of numbers", "aten.bitwise_and.Tensor", ["h", "h"], "collc has bitwise_and of truth values alone"],
     ["what is not a number", "aten.masked_fill.Scalar", ["h", "k", "nan"], "collc has constants of numbers, and no others"],
+    ["quotients of whole numbers that are rounded down", "aten.div.Tensor_mode", ["h", 2, "floor"], "collc has no division of i64 that rounds by 'floor'"],
+    ["decimals", "aten.round.decimals", ["h", 2], "collc rounds to whole numbers, not to decimals"],
     ["an end alone by name", "aten.arange.default", [], "it has no 'start', which aten.arange needs"],
   ])("%s", ([, target, args, why]) => {
     const d = new Dump(2, "int64");

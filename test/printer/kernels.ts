@@ -203,7 +203,22 @@ export function randomKernel(seed: number): Kernel {
     }
     // Functions that are rounded otherwise on each machine.
     const near = t.limited("f32", t.converted("f32", leaves[0]!), 0.25, 8);
-    const fn = t.pick(["exp", "log", "sqrt", "rsqrt", "tanh", "gelu", "silu", "sigmoid"]);
+    const fn = t.pick([
+      "exp",
+      "exp2",
+      "expm1",
+      "log",
+      "log1p",
+      "sqrt",
+      "rsqrt",
+      "sin",
+      "cos",
+      "tanh",
+      "erf",
+      "gelu",
+      "silu",
+      "sigmoid",
+    ]);
     t.store("near", "f32", t.define("f32", `unary ${near.name} {fn="${fn}"}`), at);
     t.lanes = 1;
   };

@@ -12,6 +12,8 @@ const PAIRS = SPECIAL.flatMap((a) => SPECIAL.map((b) => [a, b] as const));
 const dims = { n: PAIRS.length };
 
 type Of = (a: number, b: number) => number;
+/** Of the values below: numbers, and halves of 1 and -1. */
+const halfToEven = (x: number): number => (Math.abs(x) === 0.5 ? 0 * x : Math.sign(x) * Math.round(Math.abs(x)));
 const isNaN_ = (x: number): boolean => x !== x;
 
 /** By output: the expression, and what it gives. */
@@ -34,6 +36,23 @@ const FUNCTIONS: Readonly<Record<string, readonly [text: string, value: Of]>> = 
   product: ["a[i] * b[i]", (a, b) => Math.fround(a * b)],
   quotient: ["a[i] / b[i]", (a, b) => Math.fround(a / b)],
   root: ["sqrt(a[i])", (a) => Math.fround(Math.sqrt(a))],
+  wave: ["sin(a[i] * 0)", (a) => (isNaN_(a * 0) ? NaN : a * 0)],
+  crest: ["cos(a[i] * 0)", (a) => (isNaN_(a * 0) ? NaN : 1)],
+  bell: [
+    "erf(where(abs(a[i]) < 2, 0 * a[i], a[i]))",
+    (a) => (Math.abs(a) < 2 ? 0 * a : isNaN_(a) ? NaN : Math.sign(a)),
+  ],
+  // Of what is far from 0, or tiny.
+  doubled: ["exp2(where(abs(a[i]) <= 1, a[i], 2 * a[i]))", (a) => Math.fround(2 ** (Math.abs(a) <= 1 ? a : 2 * a))],
+  lessOne: ["expm1(where(abs(a[i]) == 1, 0.0, a[i]))", (a) => Math.fround(Math.abs(a) === 1 ? 0 : Math.expm1(a))],
+  logarithm: [
+    "log1p(where(a[i] == 1, 0.0, 10 * a[i]))",
+    (a) => (a === 1 ? 0 : Math.fround(Math.log1p(Math.fround(10 * a)))),
+  ],
+  below: ["floor(a[i] * 0.5)", (a) => Math.floor(Math.fround(a * 0.5))],
+  aboveIt: ["ceil(a[i] * 0.5)", (a) => Math.ceil(Math.fround(a * 0.5))],
+  nearest: ["round(a[i] * 0.5)", (a) => halfToEven(Math.fround(a * 0.5))],
+  whole: ["trunc(a[i] * 1.5)", (a) => Math.trunc(Math.fround(a * 1.5))],
 };
 const NAMES = Object.keys(FUNCTIONS);
 

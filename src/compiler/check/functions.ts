@@ -4,13 +4,23 @@ import { type Layout, type Placement, printLayout, sameLayout } from "../types/l
 /** Elementwise functions of one value, and whether they work on whole numbers too. */
 export const UNARY = {
   exp: { integers: false },
+  exp2: { integers: false },
+  expm1: { integers: false },
   log: { integers: false },
+  log1p: { integers: false },
   sqrt: { integers: false },
   rsqrt: { integers: false },
+  sin: { integers: false },
+  cos: { integers: false },
   tanh: { integers: false },
+  erf: { integers: false },
   gelu: { integers: false },
   silu: { integers: false },
   sigmoid: { integers: false },
+  floor: { integers: false },
+  ceil: { integers: false },
+  round: { integers: false },
+  trunc: { integers: false },
   abs: { integers: true },
   relu: { integers: true },
 } as const;

@@ -139,6 +139,10 @@ export function erf(x: number): number {
   return Math.sign(x) * (1 - Math.exp(-a * a) / Math.sqrt(Math.PI) / (a + f));
 }
 
+/** Of two whole numbers that are as near, the even one. */
+const halfToEven = (x: number): number =>
+  Math.abs(x % 1) === 0.5 ? 2 * Math.round(x / 2) : Math.sign(x) * Math.round(Math.abs(x));
+
 const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
 /** Functions of one element, by the names that the language and aten share. */
@@ -146,13 +150,23 @@ export const FUNCTIONS: Readonly<Record<string, (x: number) => number>> = {
   neg: (x) => -x,
   not: (x) => (x === 0 ? 1 : 0),
   exp: Math.exp,
+  exp2: (x) => 2 ** x,
+  expm1: Math.expm1,
   log: Math.log,
+  log1p: Math.log1p,
   sqrt: Math.sqrt,
   rsqrt: (x) => 1 / Math.sqrt(x),
+  sin: Math.sin,
+  cos: Math.cos,
   tanh: Math.tanh,
+  erf,
   sigmoid,
   silu: (x) => x * sigmoid(x),
   gelu: (x) => (x / 2) * (1 + erf(x / Math.SQRT2)),
+  floor: Math.floor,
+  ceil: Math.ceil,
+  round: halfToEven,
+  trunc: Math.trunc,
   abs: Math.abs,
   relu: (x) => Math.max(x, 0),
 };

@@ -5,7 +5,10 @@
 import { isFloat, type ScalarKind } from "../types/dtype.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "./ops.js";
 
-/** The error function to float64 precision: series near 0, continued fraction in the tail. */
+/**
+ * The error function to float64 precision: the series of Abramowitz and Stegun, "Handbook of Mathematical Functions", 7.1.6, near 0, and
+ * the continued fraction 7.1.14 of 1 - erf in the tail.
+ */
 export function erf(x: number): number {
   const a = Math.abs(x);
   if (!(a < 6)) return a === a ? Math.sign(x) : NaN;
@@ -22,6 +25,15 @@ export function erf(x: number): number {
   let f = 0;
   for (let n = 60; n > 0; n--) f = n / 2 / (a + f);
   return Math.sign(x) * (1 - Math.exp(-a * a) / (Math.sqrt(Math.PI) * (a + f)));
+}
+
+/** The nearest whole number, of two the even one, with the sign of what was rounded. */
+export function roundToEven(x: number): number {
+  const below = Math.floor(x);
+  const rest = x - below;
+  if (!(rest > 0)) return x;
+  const nearest = rest < 0.5 || (rest === 0.5 && below % 2 === 0) ? below : below + 1;
+  return nearest === 0 && x < 0 ? -0 : nearest;
 }
 
 /** Smaller of two numbers as GPUs have it: a NaN loses against a number. */
@@ -43,6 +55,7 @@ export function power(a: number, b: number): number {
 export interface Terms<X> {
   add(a: X | number, b: X | number): X | number;
   sub(a: X | number, b: X | number): X | number;
+  mul(a: X | number, b: X | number): X | number;
   div(a: X | number, b: X | number): X | number;
   extreme(fn: "min" | "max", a: X | number, b: X | number): X | number;
   apply(fn: string, args: readonly (X | number)[]): X | number;
@@ -62,7 +75,17 @@ export interface UnaryRow {
   readonly law?: <X>(terms: Terms<X>, a: X, kind: ScalarKind) => X | number;
   /** Whether it takes an element more than a few instructions. */
   readonly isSlow: boolean;
+  /** Whether floats come out as in mathematics: nothing is rounded. */
+  readonly isExact?: true;
+  /**
+   * Of a function that rises and falls: how far its value may go where the argument goes as far as `d`, from anywhere. CUDA takes
+   * arguments of any size modulo π without an error. Of other functions both ends of the way show it.
+   */
+  readonly drift?: (d: number) => number;
 }
+
+/** Of sin and cos: no steeper than 1, and between -1 and 1. */
+const waves = (d: number): number => Math.min(d, 2);
 
 const sigmoid = <X>(t: Terms<X>, top: X | number, a: X): X | number =>
   t.div(top, t.add(1, t.apply("exp", [t.sub(0, a)])));
@@ -76,6 +99,7 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     cuda: (a) => `-${a}`,
     law: (t, a) => t.sub(0, a),
     isSlow: false,
+    isExact: true,
   },
   not: {
     value: (x) => (x === 0 ? 1 : 0),
@@ -84,6 +108,7 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     cuda: (a) => `!${a}`,
     law: (t, a, kind) => (kind === "bool" ? t.sub(1, a) : t.apply("not", [a])),
     isSlow: false,
+    isExact: true,
   },
   abs: {
     value: Math.abs,
@@ -93,6 +118,7 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     wholeCuda: (a) => `(${a} < 0 ? -${a} : ${a})`,
     law: (t, a) => t.extreme("max", a, t.sub(0, a)),
     isSlow: false,
+    isExact: true,
   },
   relu: {
     value: (x) => (x > 0 ? x : 0),
@@ -102,9 +128,23 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     wholeCuda: (a) => `(${a} > 0 ? ${a} : 0)`,
     law: (t, a) => t.extreme("max", a, 0),
     isSlow: false,
+    isExact: true,
   },
   exp: { value: Math.exp, cuda: (a) => `expf(${a})`, isSlow: true },
+  exp2: { value: (x) => 2 ** x, cuda: (a) => `exp2f(${a})`, isSlow: true },
+  expm1: {
+    value: Math.expm1,
+    cuda: (a) => `expm1f(${a})`,
+    law: (t, a) => t.sub(t.apply("exp", [a]), 1),
+    isSlow: true,
+  },
   log: { value: Math.log, cuda: (a) => `logf(${a})`, isSlow: true },
+  log1p: {
+    value: Math.log1p,
+    cuda: (a) => `log1pf(${a})`,
+    law: (t, a) => t.apply("log", [t.add(a, 1)]),
+    isSlow: true,
+  },
   sqrt: { value: Math.sqrt, cuda: (a) => `sqrtf(${a})`, isSlow: true },
   rsqrt: {
     value: (x) => 1 / Math.sqrt(x),
@@ -112,13 +152,22 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     law: (t, a) => t.div(1, t.apply("sqrt", [a])),
     isSlow: true,
   },
+  sin: { value: Math.sin, cuda: (a) => `sinf(${a})`, isSlow: true, drift: waves },
+  cos: { value: Math.cos, cuda: (a) => `cosf(${a})`, isSlow: true, drift: waves },
   tanh: {
     value: Math.tanh,
     cuda: (a) => `tanhf(${a})`,
     law: (t, a) => t.sub(1, t.div(2, t.add(t.apply("exp", [t.add(a, a)]), 1))),
     isSlow: true,
   },
-  gelu: { value: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)), cuda: (a) => `fn_gelu(${a})`, isSlow: true },
+  erf: { value: erf, cuda: (a) => `erff(${a})`, isSlow: true },
+  gelu: {
+    value: (x) => 0.5 * x * (1 + erf(x * Math.SQRT1_2)),
+    cuda: (a) => `fn_gelu(${a})`,
+    // With √½ as f32 has it: as it is printed, and as programs have it that write gelu out.
+    law: (t, a) => t.mul(t.mul(0.5, a), t.add(1, t.apply("erf", [t.mul(Math.fround(Math.SQRT1_2), a)]))),
+    isSlow: true,
+  },
   silu: {
     value: (x) => x / (1 + Math.exp(-x)),
     cuda: (a) => `fn_silu(${a})`,
@@ -131,7 +180,26 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     law: (t, a) => sigmoid(t, 1, a),
     isSlow: true,
   },
+  floor: { value: Math.floor, cuda: (a) => `floorf(${a})`, isSlow: false, isExact: true },
+  ceil: { value: Math.ceil, cuda: (a) => `ceilf(${a})`, isSlow: false, isExact: true },
+  round: { value: roundToEven, cuda: (a) => `rintf(${a})`, isSlow: false, isExact: true },
+  trunc: { value: Math.trunc, cuda: (a) => `truncf(${a})`, isSlow: false, isExact: true },
 };
+
+/** Functions that cut fractions off. */
+export const CUTS_FRACTIONS: ReadonlySet<string> = new Set<UnaryFunction>(["floor", "ceil", "round", "trunc"]);
+
+/**
+ * How far y, the value of a function of floats at x, may be off for the sake of its argument, to either side of that: where it is off by
+ * `off`, and where an implementation that is not exact takes it for a neighbour, by `own` of its size. NaN where the function has no
+ * value so near.
+ */
+export function carriedErrors(fn: UnaryFunction, x: number, y: number, off: number, own: number): [number, number] {
+  const { value: f, isExact, drift } = UNARY[fn];
+  if (drift !== undefined) return [drift(off), drift(off)];
+  const d = isExact === true ? off : off + own * Math.abs(x);
+  return [Math.abs(f(x + d) - y), Math.abs(f(x - d) - y)];
+}
 
 export interface BinaryRow {
   /** Of indices and truth values; undefined where it has none (division by zero). */

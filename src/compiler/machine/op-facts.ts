@@ -6,7 +6,10 @@ import { DTYPES, isDType } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 
 /** Additions that a function takes as long as, about: it goes through the special function unit, or through a few steps. */
-const SLOW: Readonly<Record<string, number>> = { exp: 8, log: 8, sqrt: 12, rsqrt: 8, tanh: 12, gelu: 24, silu: 16, sigmoid: 16 }; // prettier-ignore
+const SLOW: Readonly<Record<string, number>> = {
+  exp: 8, exp2: 6, expm1: 16, log: 8, log1p: 16, sqrt: 12, rsqrt: 8, sin: 24, cos: 24, tanh: 12, erf: 20,
+  gelu: 24, silu: 16, sigmoid: 16, floor: 2, ceil: 2, round: 2, trunc: 2,
+}; // prettier-ignore
 const DIVISION = 12;
 /** Taking an 8-bit float apart, or making one. */
 const EIGHTH = 6;

@@ -1,4 +1,5 @@
 /** Symbolic values at data: whether two that differ in form differ in fact, or are equal for all data there is. */
+import { UNARY } from "../ir/functions.js";
 import type { Number_, Term } from "./algebra.js";
 import { appearanceOf, Applied, Leaf, partsOfTerm, Poison, Product, Sum } from "./terms.js";
 import type { RangeOf } from "./whole-numbers.js";
@@ -23,12 +24,7 @@ const FUNCTIONS: Readonly<Record<string, (...x: number[]) => number>> = {
   gt: (x, y) => Number(x! > y!),
   ge: (x, y) => Number(x! >= y!),
   select: (c, x, y) => (c !== 0 ? x! : y!),
-  exp: Math.exp,
-  log: Math.log,
-  sqrt: Math.sqrt,
-  tanh: Math.tanh,
-  abs: Math.abs,
-  gelu: (x) => 0.5 * x! * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x! + 0.044715 * x! ** 3))),
+  ...Object.fromEntries(Object.entries(UNARY).map(([fn, { value }]) => [fn, (x: number) => value(x)])),
 };
 
 /** Of numbers; undefined for what is not known. */
@@ -91,13 +87,19 @@ function extremeOf(random: number, extreme: number, range: readonly [number, num
 /** What is left of the precision of numbers that are larger than the result. */
 const PRECISION = 1e-9;
 
+/** The same where a number of the program stands for one that f32 does not have, as 0.1 does, or ln 2. */
+const ROUNDED_PRECISION = 1e-6;
+
+/** Fractions that are what they stand for have no more binary digits than so. */
+const isRounded = (x: number): boolean => Number.isFinite(x) && !Number.isInteger(x * 2 ** 12);
+
 /**
  * Whether two values are the same at some random data where the second is a number (`differs`: at some they are not; `agree`:
  * at all; `unknown`: there was no such data). Integers are whole, in their range.
  */
 export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf, seed = 0): "differ" | "agree" | "unknown" {
   let compared = 0;
-  const { constants, hasWhole } = metIn([a, b], rangeOf);
+  const { constants, hasWhole, hasRounded } = metIn([a, b], rangeOf);
   for (let s = 1; s <= PLAIN + COMPARED + EXTREME; s++) {
     const isPlain = s <= PLAIN;
     let isWhole = true;
@@ -122,27 +124,40 @@ export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf, seed = 0
     compared++;
     // Whole numbers that are held exactly are equal or not; floats bear the error of their coefficients.
     if (isWhole && x !== y && Number.isSafeInteger(x) && Number.isSafeInteger(y)) return "differ";
-    const slack = isPlain ? 1e-6 * Math.max(1, Math.abs(x), Math.abs(y)) : PRECISION * Math.max(1, sample.largest);
+    const precision = hasRounded ? ROUNDED_PRECISION : PRECISION;
+    const slack = isPlain ? 1e-6 * Math.max(1, Math.abs(x), Math.abs(y)) : precision * Math.max(1, sample.largest);
     if (!(Math.abs(x - y) <= slack)) return "differ";
   }
   return compared === 0 ? "unknown" : "agree";
 }
 
-/** Numbers in values, by which they may choose, and whether they are made of whole numbers, among others. */
-function metIn(values: readonly Number_[], rangeOf: RangeOf): { constants: readonly number[]; hasWhole: boolean } {
+interface Met {
+  readonly constants: readonly number[];
+  readonly hasWhole: boolean;
+  readonly hasRounded: boolean;
+}
+
+/** Numbers in values, by which they may choose, and whether they are made of whole numbers, or of rounded ones, among others. */
+function metIn(values: readonly Number_[], rangeOf: RangeOf): Met {
   const constants = new Set([0, 1]);
   const seen = new Set<Term>();
-  let hasWhole = false;
+  let [hasWhole, hasRounded] = [false, false];
   const look = (x: Number_): void => {
-    if (typeof x === "number") return void constants.add(x);
+    if (typeof x === "number") {
+      hasRounded ||= isRounded(x);
+      return void constants.add(x);
+    }
     if (seen.has(x)) return;
     seen.add(x);
     if (x instanceof Leaf) hasWhole ||= rangeOf(x) !== null;
-    if (x instanceof Sum) constants.add(x.constant).add(-x.constant);
+    if (x instanceof Sum) {
+      hasRounded ||= [x.constant, ...x.coefficients].some(isRounded);
+      constants.add(x.constant).add(-x.constant);
+    }
     partsOfTerm(x).forEach(look);
   };
   values.forEach(look);
-  return { constants: [...constants].filter((c) => Number.isFinite(c)), hasWhole };
+  return { constants: [...constants].filter((c) => Number.isFinite(c)), hasWhole, hasRounded };
 }
 
 /** As many combinations of values are tried at most. */

@@ -4,6 +4,7 @@
  * rounded before, the result may be another whole number, and a comparison of what was rounded may come out differently, which no bound on an
  * error covers.
  */
+import { CUTS_FRACTIONS } from "../ir/functions.js";
 import type { Op } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import { type DType, DTYPES, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
@@ -74,6 +75,9 @@ export function exactnessOf(
     case "select":
       return either(b, c);
     case "unary":
+      // A fraction less is a number of the same dtype.
+      if (CUTS_FRACTIONS.has(fn as string))
+        return { ...either(a, a), grain: a.inexact === null ? Math.max(1, a.grain) : 0 };
       return fn === "neg" || fn === "abs" || fn === "relu"
         ? either(a, a)
         : { grain: 0, inexact: a.inexact ?? op, holds: null };

@@ -1,4 +1,5 @@
 /** What kernels have that decides how they are looked at: where data lie, which functions choose, what is stored where. */
+import { CUTS_FRACTIONS } from "../ir/functions.js";
 import { type Kernel, text } from "../ir/module.js";
 import { printKernel } from "../ir/print.js";
 import { scalarOf } from "../ir/types.js";
@@ -23,10 +24,10 @@ export function hasChoices(kernel: Kernel): boolean {
   return found;
 }
 
-const CHOOSING = new Set(["min", "max", "relu", "abs"]);
+const CHOOSING = new Set(["min", "max", "relu", "abs", ...CUTS_FRACTIONS]);
 
 export const EXPONENTIALS = new Set(["exp", "log"]);
-export const MADE_OF_EXPONENTIALS = new Set(["sigmoid", "silu", "tanh"]);
+export const MADE_OF_EXPONENTIALS = new Set(["sigmoid", "silu", "tanh", "expm1", "log1p"]);
 
 export function hasFunction(kernel: Kernel, names: ReadonlySet<string>): boolean {
   let has = false;

@@ -1,4 +1,5 @@
 /** Scalar ops on intervals: where a result lies, and what must be so for it to be what it is in mathematics. */
+import { CUTS_FRACTIONS } from "../ir/functions.js";
 import type { Op } from "../ir/module.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
@@ -11,7 +12,6 @@ import {
   type Interval,
   interval,
   isNeverZero,
-  isPositive,
   least,
   magnitude,
   negative,
@@ -19,14 +19,13 @@ import {
   product,
   quotient,
   rising,
-  rounded,
   SMALLEST_F32,
   square,
   sum,
   truncated,
   UNLIMITED,
-  within,
 } from "./intervals.js";
+import { floatUnary, power, result, unknown } from "./function-intervals.js";
 import { EXACT, type Exactness, exactnessOf } from "./exactness.js";
 import type { Greatest, Peak, Within } from "./maxima.js";
 
@@ -62,7 +61,7 @@ export interface Result extends Exactness {
 }
 
 /** Is told of what intervals do not show. */
-type Note = (kind: ObligationKind, dtype: ScalarKind, op: Op) => void;
+export type Note = (kind: ObligationKind, dtype: ScalarKind, op: Op) => void;
 
 /** Functions of integers that mean the same modulo 2³², or 2⁶⁴, where they wrap. */
 const WRAPPING = new Set<BinaryFunction>(["add", "sub", "mul", "shl"]);
@@ -70,6 +69,11 @@ const WRAPPING = new Set<BinaryFunction>(["add", "sub", "mul", "shl"]);
 /** An integer is about to be taken for the number that it is in mathematics. */
 export function taken({ wraps }: Pick<Result, "wraps">, note: Note): void {
   if (wraps !== null) note("overflow", scalarOf(wraps.results[0]!.type), wraps);
+}
+
+/** A fraction is about to be cut off. */
+function cutOff({ inexact }: Exactness, note: Note): void {
+  if (inexact !== null) note("exactness", scalarOf(inexact.results[0]!.type), inexact);
 }
 
 export const isSame = (a: Known, b: Known): boolean => a.number === b.number && a.number >= 0;
@@ -100,7 +104,10 @@ function placed(op: Op, operands: readonly Known[], note: Note): Place {
     case "cast":
       return cast(op, scalarOf(op.operands[0]!.type), kind, a, note);
     case "unary":
-      if (isFloat(kind)) return exactly(floatUnary(op, fn as UnaryFunction, a.at, note));
+      if (isFloat(kind)) {
+        if (CUTS_FRACTIONS.has(fn as string)) cutOff(a, note);
+        return exactly(floatUnary(op, fn as UnaryFunction, a.at, note));
+      }
       return wholeUnary(op, fn as UnaryFunction, kind, a, note);
     default:
       if (isFloat(kind)) return exactly(floatBinary(op, fn as BinaryFunction, a, b, note));
@@ -127,14 +134,6 @@ function comparison(op: Op, fn: Comparison, a: Known, b: Known, note: Note): Int
   return at;
 }
 
-/** A float result, rounded once or more often. */
-function result(op: Op, exact: Interval, note: Note, roundings = 1): Interval {
-  const kind = scalarOf(op.results[0]!.type) as DType;
-  const at = rounded(exact, kind, roundings);
-  if (!fits(roundings === 1 ? exact : at, kind)) note("overflow", kind, op);
-  return within(at, kind);
-}
-
 /** An integer result, which wraps where it does not fit. */
 function whole(op: Op, at: Interval, wraps: Op | null): Place {
   const kind = scalarOf(op.results[0]!.type);
@@ -148,7 +147,7 @@ function cast(op: Op, from: ScalarKind, to: ScalarKind, a: Known, note: Note): P
     return exactly(isWider || from === to || from === "bool" ? a.at : result(op, a.at, note));
   }
   if (to === "bool") return exactly(from === "bool" ? a.at : comparison(op, "ne", a, KNOWN_ZERO, note));
-  if (isFloat(from) && a.inexact !== null) note("exactness", scalarOf(a.inexact.results[0]!.type), a.inexact);
+  if (isFloat(from)) cutOff(a, note);
   const at = isFloat(from) ? truncated(a.at) : a.at;
   if (!isDType(to)) {
     taken(a, note);
@@ -164,53 +163,6 @@ function cast(op: Op, from: ScalarKind, to: ScalarKind, a: Known, note: Note): P
   if (fits(at, to)) return { at, wraps: isNarrow ? null : a.wraps };
   if (isFloat(from)) note("overflow", to, op);
   return { at: allOf(to), wraps: isNarrow || isFloat(from) ? null : (a.wraps ?? op) };
-}
-
-/** Functions of CUDA are right to a few units in the last place. */
-const INEXACT = 4;
-
-const above = (x: Interval, lo: number): Interval => interval(Math.max(x.lo, lo), Math.max(x.hi, lo));
-
-function floatUnary(op: Op, fn: UnaryFunction, at: Interval, note: Note): Interval {
-  switch (fn) {
-    case "neg":
-      return negative(at);
-    case "abs":
-      return magnitude(at);
-    case "relu":
-      return greatest(at, interval(0, 0));
-    case "exp":
-      return result(op, rising(at, Math.exp), note, INEXACT);
-    case "log":
-      if (!isPositive(at)) note("domain", "f32", op);
-      return result(op, rising(above(at, SMALLEST_F32), Math.log), note, INEXACT);
-    case "sqrt":
-      if (at.lo < 0) note("domain", "f32", op);
-      return result(op, rising(above(at, 0), Math.sqrt), note, INEXACT);
-    case "rsqrt": {
-      if (at.lo < 0) note("domain", "f32", op);
-      if (!isNeverZero(at)) note("divisor", "f32", op);
-      const inverse = negative(rising(above(at, SMALLEST_F32), (x) => -1 / Math.sqrt(x)));
-      return result(op, inverse, note, INEXACT);
-    }
-    case "tanh":
-      return interval(-1, 1);
-    case "sigmoid":
-      return overlap(
-        interval(0, 1),
-        result(
-          op,
-          rising(at, (x) => 1 / (1 + Math.exp(-x))),
-          note,
-          INEXACT,
-        ),
-      );
-    case "silu":
-    case "gelu":
-      return interval(-0.5, Math.max(0, at.hi));
-    default:
-      return unknown(op, note);
-  }
 }
 
 function floatBinary(op: Op, fn: BinaryFunction, a: Known, b: Known, note: Note): Interval {
@@ -236,25 +188,6 @@ function floatBinary(op: Op, fn: BinaryFunction, a: Known, b: Known, note: Note)
     default:
       return unknown(op, note);
   }
-}
-
-/** Of a function that nothing is known of. */
-function unknown(op: Op, note: Note): Interval {
-  const kind = scalarOf(op.results[0]!.type);
-  for (const what of ["overflow", "domain"] as const) note(what, kind, op);
-  return allOf(kind);
-}
-
-/** A power: of what may be negative, only whole exponents that are known give a number. */
-function power(op: Op, base: Interval, exponent: Interval, note: Note): Interval {
-  const isWhole = exponent.lo === exponent.hi && Number.isInteger(exponent.lo);
-  if (base.lo < 0 && !isWhole) return unknown(op, note);
-  if (exponent.lo < 0 && !isNeverZero(base)) note("divisor", scalarOf(op.results[0]!.type), op);
-  const size = above(magnitude(base), exponent.lo < 0 ? SMALLEST_F32 : 0);
-  const ends = [size.lo, size.hi].flatMap((x) => [x ** exponent.lo, x ** exponent.hi]);
-  const most = Math.max(...ends);
-  const isSigned = base.lo < 0 && exponent.lo % 2 !== 0;
-  return result(op, interval(isSigned ? -most : Math.min(...ends), most, Math.min(...ends)), note, INEXACT);
 }
 
 function wholeUnary(op: Op, fn: UnaryFunction, kind: ScalarKind, a: Known, note: Note): Place {

@@ -4,7 +4,7 @@
  * of Numerical Algorithms", 3.3). The bound goes with the operations that are carried out and with the sizes of what they meet:
  * half an ulp each, functions `FUNCTION_ULPS`, what is open in a comparison as far as the choice goes.
  */
-import { foldBinary, foldCompare, UNARY } from "../ir/functions.js";
+import { carriedErrors, foldBinary, foldCompare, UNARY } from "../ir/functions.js";
 import { isParameter, type Kernel } from "../ir/module.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { type DType, DTYPES, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
@@ -188,7 +188,7 @@ class RoundedAlgebra implements Algebra {
 
   apply(fn: string, args: readonly Number_[]): Term {
     const [x, off] = [valueOf(args[0]!), errorOf(args[0]!)];
-    if (args.length === 1) return this.unary(UNARY[fn as UnaryFunction].value, x, off);
+    if (args.length === 1) return this.unary(fn as UnaryFunction, x, off);
     const [y, eb] = [valueOf(args[1]!), errorOf(args[1]!)];
     const value = foldBinary(fn as BinaryFunction, x, y) ?? NaN;
     if (fn !== "pow") return new Rounded(value, off + eb > 0 ? Infinity : 0);
@@ -199,11 +199,11 @@ class RoundedAlgebra implements Algebra {
   }
 
   /** What an error of the argument makes of the result is seen at both ends of it. */
-  private unary(f: (x: number) => number, x: number, off: number): Rounded {
+  private unary(fn: UnaryFunction, x: number, off: number): Rounded {
+    const { value: f, isExact } = UNARY[fn];
     const value = f(x);
-    const d = off + FUNCTION_ULPS * U32 * Math.abs(x);
-    const spread = Math.max(Math.abs(f(x + d) - value), Math.abs(f(x - d) - value));
-    return this.made(value, spread === spread ? spread : Infinity, FUNCTION_ULPS);
+    const spread = Math.max(...carriedErrors(fn, x, value, off, FUNCTION_ULPS * U32));
+    return this.made(value, spread === spread ? spread : Infinity, isExact === true ? 0 : FUNCTION_ULPS);
   }
 
   accumulator(): Accumulator {

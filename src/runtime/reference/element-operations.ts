@@ -3,6 +3,7 @@
  * closures that carry them out.
  */
 import {
+  carriedErrors,
   CLAIM_HELP,
   DTYPES,
   type DType,
@@ -202,15 +203,14 @@ export function floatUnary(state: State, fn: string, a: Compute): Compute {
       state.copied = false;
       return -x;
     };
-  const own = WHOLE_FUNCTIONS.includes(fn) ? 0 : FUNCTION_ULPS * U32;
+  const isExact = UNARY[fn as UnaryFunction].isExact === true;
   return () => {
     const x = a();
     const off = errorOf(state);
     const value = f(x);
-    if (own === 0 && off === 0) return set(state, value, 0);
-    const d = off + own * Math.abs(x);
-    const spread = maximum(Math.abs(f(x + d) - value), Math.abs(f(x - d) - value));
-    return set(state, value, own === 0 ? spread : spread + functionError(fn as UnaryFunction, x, value));
+    if (isExact && off === 0) return set(state, value, 0);
+    const spread = maximum(...carriedErrors(fn as UnaryFunction, x, value, off, FUNCTION_ULPS * U32));
+    return set(state, value, isExact ? spread : spread + functionError(fn as UnaryFunction, x, value));
   };
 }
 

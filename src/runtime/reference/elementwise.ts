@@ -1,6 +1,7 @@
 /** Elementwise operations on rows in float64, each with the error that correct float32 arithmetic may add. */
 import { DTYPES, FUNCTION_ULPS, InternalCompilerError, type DType, U32 } from "../../compiler/index.js";
 import {
+  carriedErrors,
   UNARY,
   maximum,
   minimum,
@@ -12,8 +13,6 @@ import {
 import { decode, encode, isNarrowFloat, SMALLEST_STEP } from "../numbers/index.js";
 import { type Rows, timesWhole, type Whole, type Whole32, wrap } from "./logical.js";
 import { heldRows, wideBinary, wideOf, wideRows, wideUnary } from "./wide.js";
-
-const EXACT_FUNCTIONS: readonly UnaryFunction[] = ["neg", "not", "abs", "relu"];
 
 /** Below it float32 has no more bits the smaller a number is, but steps of 2⁻¹⁴⁹. */
 const LEAST_NORMAL = 2 ** -126;
@@ -38,14 +37,12 @@ export function unaryRows(fn: UnaryFunction, a: Rows, whole: Whole | null): Rows
   if (f === undefined) throw new InternalCompilerError(`the reference has no function '${String(fn)}'`);
   if (whole === "i64" && fn !== "not") return wideRows(wideOf(a).map(wideUnary(fn)));
   const values = a.values.map(whole === null || whole === "i64" || fn === "not" ? f : (x) => wrap(whole, f(x)));
-  const exact = EXACT_FUNCTIONS.includes(fn);
+  const exact = UNARY[fn].isExact === true;
   const sizes = fn === "neg" && a.sizes !== undefined ? { sizes: a.sizes } : {};
   if (exact && a.error === null) return { values, error: null, copied: false, ...sizes };
-  const own = exact ? 0 : FUNCTION_ULPS * U32;
   const error = values.map((y, i) => {
     const x = a.values[i]!;
-    const d = (a.error?.[i] ?? 0) + own * Math.abs(x);
-    const spread = maximum(Math.abs(f(x + d) - y), Math.abs(f(x - d) - y));
+    const spread = maximum(...carriedErrors(fn, x, y, a.error?.[i] ?? 0, FUNCTION_ULPS * U32));
     return exact ? spread : spread + functionError(fn, x, y);
   });
   return { values, error, copied: false, ...sizes };

@@ -4,6 +4,7 @@
  */
 import { showExtent, showShape } from "../../check/extents.js";
 import { UNARY_NAMES } from "../../check/functions.js";
+import { CUTS_FRACTIONS } from "../../ir/functions.js";
 import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
@@ -12,6 +13,7 @@ import type { Effects } from "./effects.js";
 import { type Core, type CoreNode, scalarOf, Unknown } from "./making.js";
 import { baseOf, positional } from "./parameters.js";
 import { Rewrites } from "./rewrites.js";
+import { isWhole } from "./rewrites.js";
 import { sameShape, tidy } from "./sizes.js";
 
 export { VIEW_OPS } from "./compounds.js";
@@ -146,7 +148,11 @@ class Maker extends Rewrites {
     const pointwise = POINTWISE[name.replace(/_$/, "")];
     if (pointwise !== undefined) {
       const isComparison = ["eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"].includes(pointwise);
-      if (pointwise === "div" && c != null) throw new Unknown("collc has no division that rounds");
+      if (pointwise === "div" && c != null)
+        return this.wholeQuotient(this.operand(a), this.operand(b), String(c), dtype);
+      if (pointwise === "round" && scalarOf(b, 0) !== 0) throw new Unknown("collc rounds to whole numbers, not to decimals"); // prettier-ignore
+      // Whole numbers have no fraction.
+      if (CUTS_FRACTIONS.has(pointwise) && isWhole(dtype)) return this.tensor(a);
       const xs = (["neg", "not"].includes(pointwise) || (UNARY_NAMES as readonly string[]).includes(pointwise) ? [a] : [a, b]).map((x) => this.operand(x)); // prettier-ignore
       const alpha = scalarOf(c, 1);
       const inside =

@@ -301,6 +301,9 @@ export class FxReference {
       }
       case "rsub":
         return map((x, y) => y - Number(c ?? 1) * x, value(a), value(b));
+      case "sign":
+      case "sgn": // prettier-ignore
+        return map(Math.sign, value(a));
       case "square":
         return map((x) => x ** 2, value(a));
       case "clamp":

@@ -6,7 +6,8 @@
 import type { FxArgument, FxNode } from "./fx.js";
 
 /** Of elementwise operations: one tensor, two, or two with a factor of the second. */
-const ONE = "neg logical_not bitwise_not square exp log sqrt rsqrt tanh sigmoid silu abs relu reciprocal";
+const ONE =
+  "neg logical_not bitwise_not square exp exp2 expm1 log log1p sqrt rsqrt sin cos tanh erf sigmoid silu floor ceil trunc sign sgn abs relu reciprocal"; // prettier-ignore
 const TWO = "mul minimum maximum logical_and logical_or bitwise_and bitwise_or eq ne lt le gt ge";
 
 const each = (names: string, row: string): Record<string, string> => Object.fromEntries(names.split(" ").map((name) => [name, row])); // prettier-ignore
@@ -18,6 +19,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     ...ELEMENTWISE,
     div: "self other rounding_mode?",
     gelu: "self approximate?",
+    round: "self decimals?",
     pow: "self exponent",
     where: "condition self other",
     mm: "self mat2",
@@ -68,6 +70,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     div: "self other",
     convert_element_type: "a dtype",
     where: "pred a b",
+    round: "self",
     iota: "length start? step? requires_grad?",
   },
   _c10d_functional: {

@@ -35,6 +35,9 @@ export class Rewrites extends Compounds {
         const x = alpha === 1 ? this.operand(a) : this.pointwise("mul", [this.operand(a), alpha], dtype);
         return this.pointwise("sub", [this.operand(b), x], dtype);
       }
+      case "sign":
+      case "sgn": // prettier-ignore
+        return this.sign(this.tensor(a), dtype);
       case "square":
         return this.pointwise("mul", [this.tensor(a), this.tensor(a)], dtype);
       case "clamp":
@@ -67,6 +70,21 @@ export class Rewrites extends Compounds {
       default:
         return null;
     }
+  }
+
+  /** 1, 0 or -1, and 0 of what is no number. */
+  private sign(x: string, dtype: string): string {
+    const is = (fn: "gt" | "lt"): string => this.pointwise(fn, [x, 0], this.of(x).dtype, "bool");
+    return this.pointwise("sub", [is("gt"), is("lt")], dtype);
+  }
+
+  /** A quotient without its fraction: towards zero (`trunc`) or down (`floor`); of whole numbers the first alone. */
+  protected wholeQuotient(a: string | number, b: string | number, rounding: string, dtype: string): string {
+    if (rounding !== "trunc" && (rounding !== "floor" || isWhole(dtype)))
+      throw new Unknown(`collc has no division of ${dtype} that rounds by '${rounding}'`);
+    if (isWhole(dtype)) return this.pointwise("div", [a, b], dtype);
+    const quotient = this.pointwise("div", [a, b], "f32");
+    return this.cast(this.pointwise(rounding, [quotient], "f32"), dtype) as string;
   }
 
   /** Elements of one tensor where a condition holds, and of another where not. */
@@ -168,6 +186,9 @@ export class Rewrites extends Compounds {
     return id;
   }
 }
+
+/** Whether a dtype is one of whole numbers. */
+export const isWhole = (dtype: string): boolean => isDType(dtype) && DTYPES[dtype].kind === "int";
 
 const isFloat = (dtype: string): boolean => isDType(dtype) && DTYPES[dtype].kind === "float";
 
