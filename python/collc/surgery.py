@@ -92,8 +92,9 @@ def _escapes(node: Any) -> bool:
 
 
 def _values(node: Any) -> list[Any]:
-    """Nodes that have the value: the collective and what waits for it."""
-    return [node, *(user for user in node.users if "wait_tensor" in fx.target_of(user))]
+    """Nodes that have the value, or a tensor of it where it is a list: the collective, what takes that out, and what waits for it."""
+    waits = [user for user in node.users if "wait_tensor" in fx.target_of(user)]
+    return [node, *waits, *(each for user in node.users if user.target is operator.getitem for each in _values(user))]
 
 
 def _stays(node: Any) -> bool:
@@ -144,7 +145,9 @@ def instead(step: Step, nodes: Mapping[str, Any], sizes: fx.Sizes) -> Callable[[
             made[node] = value(node.args[0])
         else:
             made[node] = graph.node_copy(node, value)
-            if node in exchanged:
+            # Of a list, each tensor is waited for.
+            is_of_list = node.target is operator.getitem and node.args[0] in exchanged
+            if is_of_list or (node in exchanged and fx.is_tensor(about)):
                 made[node] = graph.call_function(torch.ops._c10d_functional.wait_tensor.default, (made[node],))
         return made[node]
 

@@ -8,13 +8,21 @@ at the addresses that they are launched with, over gloo: so the graph's surgery,
 import contextlib
 import ctypes
 import io
+import operator
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch.distributed._functional_collectives import all_gather_tensor, all_reduce, reduce_scatter_tensor
+from torch.distributed._functional_collectives import (
+    all_gather_into_tensor_coalesced,
+    all_gather_tensor,
+    all_reduce,
+    all_reduce_coalesced,
+    reduce_scatter_tensor,
+    reduce_scatter_tensor_coalesced,
+)
 
 import collc
 from collc import artifacts, inductor, partition, regions, torch_memory
@@ -98,7 +106,7 @@ class Program:
             values[b.node].copy_(evaluate(dumped, b.node, step.nodes, inputs, sizes))
 
 
-def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, torch.Tensor], sizes: Any) -> torch.Tensor:
+def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, Any], sizes: Any) -> Any:
     nodes = {node["name"]: node for node in dumped["nodes"]}
 
     def value(a: Any) -> Any:
@@ -112,11 +120,18 @@ def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, t
 
     if name not in known:
         node = nodes[name]
-        space, op, overload = node["target"].split(".")
-        known[name] = getattr(getattr(getattr(torch.ops, space), op), overload)(*map(value, node["args"]))
-        if space == "_c10d_functional":
-            known[name] = torch.ops._c10d_functional.wait_tensor(known[name])
+        args = list(map(value, node["args"]))
+        if node["target"] == "getitem":
+            known[name] = operator.getitem(*args)
+        else:
+            space, op, overload = node["target"].split(".")
+            known[name] = getattr(getattr(getattr(torch.ops, space), op), overload)(*args)
+            if space == "_c10d_functional":
+                wait = torch.ops._c10d_functional.wait_tensor
+                known[name] = list(map(wait, known[name])) if isinstance(known[name], list) else wait(known[name])
     found = known[name]
+    if "shape" not in nodes[name]:
+        return found
     shape = torch.Size(artifacts.evaluate(extent, sizes) for extent in nodes[name]["shape"])
     return found.view(shape) if found.numel() == shape.numel() and found.is_contiguous() else found
 
@@ -244,6 +259,20 @@ class Eights(partition.Partition):
             step.guards = [*step.guards, {"left": {"op": "mod", "a": "n0", "b": 8}, "relation": "eq", "right": 0, "reason": "it goes by eights"}]
 
 
+class Lists(torch.nn.Module):
+    """Tensors that are exchanged together, as buckets of weights and of gradients are; one of them is a result itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(64 // world, 64, generator=torch.Generator().manual_seed(rank)) / 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        rows, weight = all_gather_into_tensor_coalesced([x.relu(), self.weight], dist.group.WORLD)
+        mine, half = reduce_scatter_tensor_coalesced([rows @ weight, rows * 0.5], "sum", [0, 0], dist.group.WORLD)
+        both, most = all_reduce_coalesced([mine + half, x.sin()], "sum", dist.group.WORLD)
+        return torch.cat([torch.nn.functional.gelu(both), most, mine], 0)
+
+
 class Different(torch.nn.Module):
     """Each rank's graph has another number in it."""
 
@@ -264,9 +293,11 @@ if __name__ == "__main__":
     tried_sizes("sizes that there is no room for", Rows(True), [8, 300, 16], left=(300,), most_bytes=200_000)
     inductor.Partition = Eights
     tried_sizes("sizes that programs are not for", Rows(True), [8, 12, 16, 20, 24], left=(12, 20))
+    tried_sizes("lists of tensors that programs are not for", Lists(), [8, 12, 16], left=(12,))
     inductor.Partition = partition.Partition
     tried_sizes("a layer of as many tokens as there are", layers(1), [16, 24, 8])
     tried("without a compiler", layers(1), grad=True, programs=0, left="/nowhere does not start", rounds=1, command=["/nowhere"])
+    tried("tensors that are exchanged together", Lists(), grad=False, programs=3, take="all")
     tried("ranks that differ", Different(), grad=False, programs=0, left="rank 1 has another graph than rank 0", rounds=1)
 
     # What is not enabled is Inductor's alone, and what is enabled twice says so.

@@ -25,12 +25,14 @@ export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: num
   if (own.length === 0) return 0;
   const made = new Set(own.map((n) => n.id));
   const reads = new Set(own.flatMap((n) => n.inputs.filter((x): x is string => typeof x === "string" && !made.has(x))));
-  const conversion = own.find((n) => CONVERTS.has(n.op));
+  const conversions = own.filter((n) => CONVERTS.has(n.op));
+  const [conversion] = conversions;
   if (conversion !== undefined) {
-    const source = core.nodes.get(conversion.inputs[0] as string)!;
-    const part = Math.max(bytesOf(conversion, dims), bytesOf(source, dims)) / ranks;
+    const sourceOf = (n: CoreNode): CoreNode => core.nodes.get(n.inputs[0] as string)!;
+    // Those of a list are exchanged together.
+    const part = conversions.reduce((sum, n) => sum + Math.max(bytesOf(n, dims), bytesOf(sourceOf(n), dims)) / ranks, 0); // prettier-ignore
     // Summed, and given to all: what is scattered, or gathered, is moved once.
-    const isSummedForAll = conversion.reduce !== undefined && sameShape(conversion.shape, source.shape);
+    const isSummedForAll = conversion.reduce !== undefined && sameShape(conversion.shape, sourceOf(conversion).shape);
     return predictExchanges(isSummedForAll ? [part, part] : [part], ranks, machine);
   }
   const operations = { scalarOps: 0, tensorOps: 0 };

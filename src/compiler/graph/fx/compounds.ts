@@ -1,6 +1,7 @@
 /** FX nodes that are several core nodes, or that what stands around them is a part of: scaled products, detours, conversions. */
 import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
+import { showExtent } from "../../check/extents.js";
 import type { Effects } from "./effects.js";
 import { COLLECTIVES, dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
 import { type CoreNode, Making, Unknown } from "./making.js";
@@ -125,13 +126,27 @@ export class Compounds extends Making {
     return this.make("concat", parts, shape, dtype, { dim });
   }
 
-  /** A conversion, or the wait for one. */
-  protected collective(node: FxNode, name: string): string {
-    const { args = [], shape = [] } = node;
-    const x = this.tensor(args[0]);
+  /** A conversion, or the wait for one; of a list of tensors, a conversion of each. */
+  protected collective(node: FxNode, name: string): string | readonly string[] {
+    const [given] = node.args ?? [];
     const op = COLLECTIVES[name];
-    if (op === undefined) return x;
-    const { group_name: group, group_size: size, reduce_op: written = "sum", src = 0, out, ...splits } = named(node);
+    if (op === undefined) return this.tensor(given);
+    if (!/_coalesced_?$/.test(name)) return this.conversion(node, op, this.tensor(given));
+    if (!Array.isArray(given) || given.length === 0) throw new UsageError(`node '${node.name}' is a conversion of no list of tensors`, "its first argument is a list of nodes"); // prettier-ignore
+    return given.map((x: FxArgument) => this.conversion(node, op, this.tensor(x)));
+  }
+
+  private conversion(node: FxNode, op: string, x: string): string {
+    const { shape = [] } = node;
+    const {
+      group_name: group,
+      group_size: size,
+      reduce_op: written = "sum",
+      src = 0,
+      out,
+      output_split_sizes: received,
+      input_split_sizes: sent,
+    } = named(node);
     if (typeof group !== "string" || !Object.hasOwn(this.fx.groups, group))
       throw new Unknown(`its process group ${JSON.stringify(group)} is not among the graph's groups (${Object.keys(this.fx.groups).join(", ")})`); // prettier-ignore
     const ranks = this.fx.groups[group]!;
@@ -180,14 +195,35 @@ export class Compounds extends Making {
         );
       }
       case "all_to_all": {
-        requireFirst();
-        const sizes = Object.values(splits).filter(Array.isArray).map((s: readonly FxArgument[]) => s.map((n) => this.length(n)!)); // prettier-ignore
-        if (sizes.some((s) => s.some((n) => !sameExtent(n, s[0]!))))
-          throw new Unknown("collc has no all_to_all of uneven parts as a graph");
-        return this.make(op, [x], shape.length === 0 ? from : shape, dtype, { dim: 0, group });
+        const to = shape.length === 0 ? from : shape;
+        this.requireEven("sends", sent, requireFirst(), ranks);
+        this.requireEven("receives", received, to[0]!, ranks);
+        if (!sameExtent(requireFirst(), to[0]!))
+          throw new Unknown(`it sends ${showExtent(requireFirst())} rows and receives ${showExtent(to[0]!)}; collc has all_to_all of equal parts`); // prettier-ignore
+        return this.make(op, [x], to, dtype, { dim: 0, group });
       }
       default:
         return this.make(op, [x], from, dtype, { group, from: Number(src) });
     }
+  }
+
+  /**
+   * Sees to the parts of an all_to_all: as many as there are ranks, all as long, and no list of them says so, too.
+   *
+   * @throws Unknown where they are not, or where only the launch knows; UsageError where they are not the parts of a tensor that long
+   */
+  private requireEven(verb: string, sizes: FxArgument | undefined, rows: Extent, ranks: number): void {
+    if (!Array.isArray(sizes) || sizes.length === 0) return;
+    const wrong = (what: string): UsageError => new UsageError(`node '${this.current.name}' ${verb} ${what}`, "give the rows of each rank's part, or none where all are as many"); // prettier-ignore
+    if (sizes.length !== ranks) throw wrong(`${sizes.length} parts among ${ranks} ranks`);
+    const known = sizes.flatMap((n: FxArgument) => this.length(n) ?? []);
+    if (known.length < ranks) throw new Unknown("how long its parts are, only the launch knows");
+    const listed = known.map(showExtent).join(", ");
+    if (known.some((n) => !sameExtent(n, known[0]!)))
+      throw new Unknown(`it ${verb} parts of ${listed} rows; collc has all_to_all of equal parts`);
+    const all = known.reduce((sum, n) => tidy(extent("add", sum, n)));
+    if (typeof all === "number" && typeof rows === "number" && all !== rows)
+      throw wrong(`parts of ${listed} rows, of a tensor that has ${rows}`);
+    if (!sameExtent(all, rows)) throw new Unknown(`whether parts of ${listed} rows are equal ones of ${showExtent(rows)}, only the launch knows`); // prettier-ignore
   }
 }

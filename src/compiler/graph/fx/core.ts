@@ -8,7 +8,7 @@ import { CUTS_FRACTIONS } from "../../ir/functions.js";
 import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
-import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
+import { dtypeOf, type FxArgument, type FxGraph, type FxNode, type FxRef, isRef } from "./fx.js";
 import type { Effects } from "./effects.js";
 import { type Core, type CoreNode, scalarOf, Unknown } from "./making.js";
 import { baseOf, positional } from "./parameters.js";
@@ -132,8 +132,10 @@ class Maker extends Rewrites {
       const tuple = isRef(a) ? this.values.get(a.node) : undefined;
       // It lies where its maker has stored it, and nobody carries it out.
       if (typeof tuple === "string" && this.of(tuple).op === "unknown") return this.part(node, this.of(tuple).fx);
-      const part = isRef(a) && typeof b === "number" ? this.lists.get(a.node)?.[b] : undefined;
-      if (part === undefined) throw new Unknown("it takes a part of what collc does not know");
+      const list = isRef(a) ? this.lists.get(a.node) : undefined;
+      if (list === undefined || typeof b !== "number") throw new Unknown("it takes a part of what collc does not know");
+      const part = list.at(b);
+      if (part === undefined) throw new UsageError(`node '${node.name}' takes part ${b} of '${(a as FxRef).node}', which has ${list.length}`, "parts are counted from 0"); // prettier-ignore
       return part;
     }
     if (/^_?c10d_functional$/.test(space)) return this.collective(node, name);

@@ -5,7 +5,7 @@
 import { UsageError } from "../../../errors.js";
 import { DTYPES, isDType } from "../../types/dtype.js";
 import { type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "../arrays.js"; // prettier-ignore
-import { dtypeOf, type FxArgument, type FxGraph, type FxNode, isRef } from "./fx.js";
+import { dtypeOf, type FxArgument, type FxGraph, type FxNode, type FxRef, isRef } from "./fx.js";
 import { positional } from "./parameters.js";
 
 type Value = Dense | readonly Dense[];
@@ -38,6 +38,8 @@ export class FxReference {
   /** By process group, how far its ranks lie apart. */
   private readonly strides = new Map<string, number>();
   private readonly places = new Map<string, Place>();
+  /** By node that has changed a list of tensors in place, and gives it back, the names of those. */
+  private readonly changedLists = new Map<string, readonly string[]>();
 
   /** @param rounded what is stored of what a node gives */
   constructor(
@@ -83,13 +85,26 @@ export class FxReference {
     const [space, said = target] = target.split(".");
     const name = said.replace(/([^_])_$|_out$/, "$1");
     const of = (rank: number): Value => {
-      const found = space === "_c10d_functional" && name !== "wait_tensor" ? this.exchange(node, name, rank) : this.call(node, target, name, (x) => this.values.get(x)![rank]!); // prettier-ignore
+      const found = space === "_c10d_functional" && name !== "wait_tensor" ? this.exchanged(node, name, rank) : this.call(node, target, name, (x) => this.values.get(x)![rank]!); // prettier-ignore
       return "data" in found ? this.rounded(found, node) : found;
     };
     const results = Array.from({ length: this.world }, (_, rank) => of(rank));
     const refs = (node.args ?? []).filter(isRef);
+    const [first] = node.args ?? [];
+    if (name !== said && Array.isArray(first)) {
+      const changed = first.filter(isRef).map((x: FxRef) => x.node);
+      changed.forEach((x, i) => this.change(x, x, results.map((list) => (list as readonly Dense[])[i]!))); // prettier-ignore
+      this.changedLists.set(node.name, changed);
+      return this.give(node.name, results);
+    }
+    const own = name === "getitem" ? this.changedLists.get(refs[0]!.node)?.[Number(node.args![1])] : undefined;
+    if (own !== undefined) {
+      this.values.set(node.name, this.values.get(own)!);
+      this.places.set(node.name, this.places.get(own)!);
+      return;
+    }
     if (name !== said) return this.change(said.endsWith("_out") ? refs.at(-1)!.node : refs[0]!.node, node.name, results as Dense[]); // prettier-ignore
-    const source = refs.length === 0 ? undefined : this.places.get(refs[0]!.node)!;
+    const source = refs.length === 0 ? undefined : this.places.get(refs[0]!.node);
     const isInOrder = (at: Value): boolean => "data" in at && at.data.every((place, i) => place === at.data[0]! + i);
     if (source === undefined || !(VIEWS.has(name) || (VIEWS_OF_ROWS.has(name) && isInOrder(source.at)))) return this.give(node.name, results); // prettier-ignore
     this.values.set(node.name, results);
@@ -114,7 +129,15 @@ export class FxReference {
       if (root === place.root) this.values.set(name, memory.map((_, rank) => ("data" in at ? taken(at, rank) : at.map((part) => taken(part, rank))))); // prettier-ignore
   }
 
-  /** What a rank has of an exchange with the others of its group. */
+  /** What a rank has of an exchange with the others of its group; of a list, of each tensor. */
+  private exchanged(node: FxNode<number>, name: string, rank: number): Value {
+    const { args = [] } = node;
+    const [first] = args;
+    if (!name.endsWith("_coalesced")) return this.exchange(node, name, rank);
+    const each = name.replace("_coalesced", "");
+    return (first as readonly FxArgument[]).map((x) => this.exchange({ ...node, args: [x, ...args.slice(1)] }, each, rank)); // prettier-ignore
+  }
+
   private exchange({ args = [] }: FxNode<number>, name: string, rank: number): Dense {
     // The group is the last text; a reduction stands second, as the root of a broadcast does.
     const group = args.findLast((a): a is string => typeof a === "string")!;
@@ -135,6 +158,7 @@ export class FxReference {
       case "reduce_scatter_tensor":
         return shard(reduced(), 0, own, ranks);
       case "all_to_all_single":
+        for (const sizes of args) if (Array.isArray(sizes) && sizes.some((n) => n !== sizes[0])) throw new UsageError(`the float64 reference has no all_to_all of uneven parts`); // prettier-ignore
         return joined(all.map((x) => shard(x, 0, own, ranks)), 0); // prettier-ignore
       case "broadcast":
         return all[Number(second)]!;

@@ -80,19 +80,28 @@ export function dtypeOf(name: string | undefined): DType | string {
   return TORCH_DTYPES[plain] ?? plain;
 }
 
-/** Conversions of `_c10d_functional`, and operands of theirs that are numbers and names. */
+/** Conversions of `_c10d_functional`; those that are `coalesced` are of each tensor of a list. */
 export const COLLECTIVES: Readonly<Record<string, string>> = {
   all_reduce: "all_reduce",
   all_reduce_: "all_reduce",
+  all_reduce_coalesced: "all_reduce",
+  all_reduce_coalesced_: "all_reduce",
   all_gather_into_tensor: "all_gather",
   all_gather_into_tensor_out: "all_gather",
+  all_gather_into_tensor_coalesced: "all_gather",
   reduce_scatter_tensor: "reduce_scatter",
   reduce_scatter_tensor_out: "reduce_scatter",
+  reduce_scatter_tensor_coalesced: "reduce_scatter",
   all_to_all_single: "all_to_all",
   broadcast: "broadcast",
   broadcast_: "broadcast",
 };
 export const CONVERTS: ReadonlySet<string> = new Set(Object.values(COLLECTIVES));
+
+/** Whether a call exchanges something between ranks, known to collc or not; what waits for that does not. */
+export function isExchange(target: string): boolean {
+  return /^(?:torch\.ops\.)?_?c10d_functional\.(?!wait_tensor)/.test(target);
+}
 
 /** The conversion that an FX node carries out; null for other nodes. */
 export function conversionOf(target: string): string | null {

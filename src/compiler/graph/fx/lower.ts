@@ -20,7 +20,7 @@ import { type Graph, GRAPH_OPS } from "../graph.js";
 import { type Lifetime, planBuffers } from "./buffers.js";
 import { bytesOf, type Measured, nodeSeconds } from "./baseline.js";
 import { type Binding, type EdgeVerdict, type Lowered, namesIn, type Part, shapeOf, us } from "./partition.js";
-import { asFx, CONVERTS, type FxGraph } from "./fx.js";
+import { asFx, CONVERTS, type FxGraph, isExchange } from "./fx.js";
 import { type Realization, realize } from "./layouts.js";
 import { Unfusable } from "./modes.js";
 import { Region } from "./region.js";
@@ -280,7 +280,12 @@ class Partition {
     const [a, b] = [this.partOf.get(from)!, this.partOf.get(to)!];
     if (a === b) return null;
     const all = this.region.atoms.filter((x) => a.includes(x) || b.includes(x));
-    if (this.region.conversionsIn(all).length === 0) return null;
+    if (this.region.conversionsIn(all).length === 0) {
+      // A conversion that collc does not know could have been fused, too, if it did.
+      const unknown = [from, to].find((x) => this.region.isUnknownExchange(x));
+      if (unknown !== undefined) verdicts.set(`${from} ${to}`, { from, to, isFused: false, why: `of '${unknown}': ${this.region.core.unknown.get(unknown)}`, together: null, apart: null }); // prettier-ignore
+      return null;
+    }
     const verdict = this.verdictOf(from, to, a, b, all);
     if (!verdict.isFused) verdicts.set(`${from} ${to}`, verdict);
     return verdict.isFused ? fused(verdict, all, []) : this.withOneOf(from, to, a, b);
@@ -364,7 +369,7 @@ class Partition {
   }
 
   private part(atoms: readonly string[]): Part {
-    const isConversion = (name: string): boolean => /^(torch\.ops\.)?_?c10d_functional\./.test(this.fx.nodes.find((n) => n.name === name)!.target ?? ""); // prettier-ignore
+    const isConversion = (name: string): boolean => isExchange(this.fx.nodes.find((n) => n.name === name)!.target ?? ""); // prettier-ignore
     const baseline = this.callerSeconds(atoms);
     // What was taken in, and is needed by nobody else, comes back where it is carried out one by one.
     const nodes = atoms.flatMap((a) => [...this.region.absorbedBy(a), a]);

@@ -76,6 +76,9 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   _c10d_functional: {
     wait_tensor: "tensor",
     ...each("all_reduce all_reduce_", "input reduce_op group_name"),
+    ...each("all_reduce_coalesced all_reduce_coalesced_", "inputs reduce_op group_name"),
+    all_gather_into_tensor_coalesced: "inputs group_size group_name",
+    reduce_scatter_tensor_coalesced: "inputs reduce_op group_size group_name",
     all_gather_into_tensor: "input group_size group_name",
     all_gather_into_tensor_out: "input group_size group_name out",
     reduce_scatter_tensor: "input reduce_op group_size group_name",

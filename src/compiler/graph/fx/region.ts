@@ -3,7 +3,7 @@ import { CONVERSIONS } from "../../check/functions.js";
 import { type Core, coreOf, type CoreNode, VIEW_OPS } from "./core.js";
 import { type Effects, effectsOf } from "./effects.js";
 import { outputsOf } from "./evaluate.js";
-import { CONVERTS, type FxGraph, refsOf } from "./fx.js";
+import { CONVERTS, type FxGraph, isExchange, refsOf } from "./fx.js";
 import { commonNames } from "./sizes.js";
 
 export class Region {
@@ -129,6 +129,11 @@ export class Region {
   /** Conversions of some atoms. */
   conversionsIn(atoms: readonly string[]): CoreNode[] {
     return [...this.core.nodes.values()].filter((n) => CONVERTS.has(n.op) && atoms.includes(n.fx) && this.live.has(n.id)); // prettier-ignore
+  }
+
+  /** Whether an atom exchanges something between ranks in a way that collc does not know. */
+  isUnknownExchange(atom: string): boolean {
+    return this.core.unknown.has(atom) && isExchange(this.fx.nodes.find((n) => n.name === atom)!.target ?? "");
   }
 
   /** Values of atoms that others use. */

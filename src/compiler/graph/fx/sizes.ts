@@ -106,11 +106,13 @@ function divisions(fx: FxGraph): { length: Extent; divisor: number; reason: stri
     const { name, target = "" } = node;
     const placed = CUT.has(conversionOf(target) ?? "") ? positional(node) : "";
     if (typeof placed === "string") return [];
-    const { input: first, group_name: group } = named(placed);
+    const { input, inputs = input, group_name: group } = named(placed);
     const ranks = typeof group === "string" && Object.hasOwn(fx.groups, group) ? fx.groups[group] : undefined;
-    if (ranks === undefined || !isRef(first)) return [];
-    const rows = fx.nodes.find((n) => n.name === first.node)?.shape?.[0];
-    return rows === undefined ? [] : [{ length: rows, divisor: ranks, reason: `'${name}' cuts it among ${ranks} ranks` }]; // prettier-ignore
+    if (ranks === undefined) return [];
+    return [inputs ?? null].flat().flatMap((x) => {
+      const rows = isRef(x) ? fx.nodes.find((n) => n.name === x.node)?.shape?.[0] : undefined;
+      return rows === undefined ? [] : [{ length: rows, divisor: ranks, reason: `'${name}' cuts it among ${ranks} ranks` }]; // prettier-ignore
+    });
   });
   return [...said, ...cut];
 }
