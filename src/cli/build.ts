@@ -10,6 +10,7 @@ import { tunedFromDisk, tuneFilePath } from "../runtime/tuned.js";
 import { type ArtefactProgram, type Identity, MANIFEST_SCHEMA, programName } from "./aot/manifest.js";
 import { Sources } from "./aot/sources.js";
 import { buildUnits, type Unit } from "./aot/units.js";
+import { verify } from "./aot/verify.js";
 import {
   type Compiled,
   dtypesFor,
@@ -74,6 +75,7 @@ export function buildCommand(io: Io): Command {
     .option("--depfile <file>", "write what the build has read, as make and ninja understand it")
     .option("--json", "print what was built as JSON")
     .option("--schema", "print the JSON Schema of manifest.json, and build nothing")
+    .option("--verify <dir>", "say whether a folder is as a build has left it, and build nothing")
     .addHelpText(
       "after",
       `
@@ -84,13 +86,20 @@ them, .cu, .ptx and .cubin of each kernel and architecture, and manifest.json. F
           ["collc build my.coll --arch sm_80,sm_90a --ranks 4 --dtype bf16 -o out", "one program"],
           ["collc build kernels/*/*.coll --ranks 2,4,8 --dtype bf16,f32 -o out", "many"],
           ["collc build my.coll --embed --depfile out.d", "one C file a program holds everything"],
+          ["collc build --verify out", "manifest, files, sizes and digests of a folder"],
         ),
     )
-    .action((files: readonly string[], options: BuildOptions & { readonly schema?: boolean }) => {
-      if (options.schema === true) return io.out.write(JSON.stringify(MANIFEST_SCHEMA, null, 2) + "\n");
-      if (files.length === 0) throw new UsageError("there is nothing to build", "name files with collectives");
-      return build(io, files, options);
-    });
+    .action(
+      (files: readonly string[], options: BuildOptions & { readonly schema?: boolean; readonly verify?: string }) => {
+        if (options.verify !== undefined) {
+          if (files.length > 0) throw new UsageError("--verify builds nothing, and files are named to build", `verify the folder alone: collc build --verify ${options.verify}`); // prettier-ignore
+          return verify(io, options.verify, options.json === true);
+        }
+        if (options.schema === true) return io.out.write(JSON.stringify(MANIFEST_SCHEMA, null, 2) + "\n");
+        if (files.length === 0) throw new UsageError("there is nothing to build", "name files with collectives");
+        return build(io, files, options);
+      },
+    );
 }
 
 function parsePrefix(text: string): string {

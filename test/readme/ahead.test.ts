@@ -11,9 +11,9 @@ describe.runIf(hasFakes)("the page on builds ahead of time", () => {
   useFakeCompiler();
   const steps = stepsOf(PAGE);
 
-  test("builds, builds again, is refused, and compiles C", () => {
+  test("builds, builds again, is refused, verifies what is there, and compiles C", () => {
     expect(steps.filter((s) => s.kind === "file").map((s) => s.name)).toEqual(["mine.coll", "list.c"]);
-    expect(steps.filter((s) => s.kind === "command")).toHaveLength(6);
+    expect(steps.filter((s) => s.kind === "command")).toHaveLength(9);
   });
 
   walk(steps);

@@ -11,7 +11,7 @@ import { collcVersion } from "../../runtime/version.js";
 import type { Io } from "../io.js";
 import { lockFolder, writeTogether } from "../output-folder.js";
 import { withProgress } from "../progress.js";
-import { headerText, sourceText, tableTexts } from "./c-text.js";
+import { headerText, type ReadFile, sourceText, tableTexts } from "./c-text.js";
 import { Compilers } from "./compilers.js";
 import {
   type ArtefactKernel,
@@ -198,7 +198,20 @@ function byProgram(built: readonly ArtefactProgram[]): ArtefactProgram[] {
   return [...all.values()];
 }
 
-/** The files that are made of the manifest: anew for all programs, so that they agree with each other. */
+/** The C files, which are made of the manifest, by name. @param read gives the cubins that are embedded */
+export function textsOf(manifest: ArtefactManifest, read: ReadFile): Map<string, string> {
+  const files = new Map<string, string>();
+  for (const program of manifest.programs) {
+    files.set(program.files.header, headerText(program));
+    files.set(program.files.source, sourceText(program, read));
+  }
+  const { header, source } = tableTexts(manifest);
+  files.set(`${manifest.prefix}_programs.h`, header).set(`${manifest.prefix}_programs.c`, source);
+  for (const name of ["collc.h", "collc.c"]) files.set(name, readFileSync(join(packageRoot(), "aot", name), "utf8"));
+  return files;
+}
+
+/** The files that are made of the manifest, and itself: anew for all programs, so that they agree with each other. */
 function filesOf(
   folder: string,
   manifest: ArtefactManifest,
@@ -214,13 +227,5 @@ function filesOf(
       "build everything anew into another folder with -o",
     );
   };
-  const files = new Map<string, string>();
-  for (const program of manifest.programs) {
-    files.set(program.files.header, headerText(program));
-    files.set(program.files.source, sourceText(program, read));
-  }
-  const { header, source } = tableTexts(manifest);
-  files.set(`${manifest.prefix}_programs.h`, header).set(`${manifest.prefix}_programs.c`, source);
-  for (const name of ["collc.h", "collc.c"]) files.set(name, readFileSync(join(packageRoot(), "aot", name), "utf8"));
-  return files.set("manifest.json", JSON.stringify(manifest, null, 2) + "\n");
+  return textsOf(manifest, read).set("manifest.json", JSON.stringify(manifest, null, 2) + "\n");
 }

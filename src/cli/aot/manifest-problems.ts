@@ -1,0 +1,182 @@
+/**
+ * What is wrong with the text of a `manifest.json`, all of it: by the schema that is published, and by what programs, kernels and plans
+ * say of each other. Places are JSON pointers.
+ */
+import { Ajv, type ErrorObject } from "ajv";
+import { extentNames, type Extent } from "../../compiler/index.js";
+import { type ArtefactManifest, type ArtefactProgram, type ArtefactTarget, MANIFEST_SCHEMA, programName } from "./manifest.js"; // prettier-ignore
+
+/** Something wrong with a folder. */
+export interface Problem {
+  /** File of the folder. */
+  readonly file: string;
+  /** Of a manifest, where in it, as a JSON pointer; empty for the whole. */
+  readonly pointer: string;
+  /** The program that it is of; null where it is of none, or of all. */
+  readonly program: string | null;
+  /** Follows the file and the place. */
+  readonly message: string;
+  /** What to do; null where others say it. */
+  readonly help: string | null;
+}
+
+const FORMAT = 5;
+const validate = new Ajv({
+  strict: false,
+  validateSchema: false,
+  allErrors: true,
+  verbose: true,
+}).compile<ArtefactManifest>(Object.fromEntries(Object.entries(MANIFEST_SCHEMA).filter(([key]) => key !== "$schema"))); // prettier-ignore
+
+/** @returns what is wrong with the value; none where it is a manifest whose parts agree */
+export function manifestProblems(value: unknown): Problem[] {
+  const version = (value as { formatVersion?: unknown } | null)?.formatVersion;
+  if (typeof version === "number" && version !== FORMAT)
+    return [problem("/formatVersion", `is ${version}, and this collc reads ${FORMAT}`, "build the folder anew with this collc, or verify it with the one that has built it")]; // prettier-ignore
+  const help = "a build has not written it so: build the folder anew; `collc build --schema` prints what is expected";
+  const findings = validate(value) ? disagreements(value as ArtefactManifest) : findingsOf(validate.errors!);
+  const nameAt = (pointer: string): string | null => {
+    const [, index] = /^\/programs\/(\d+)/.exec(pointer) ?? [];
+    const name = index === undefined ? null : (value as { programs: { name?: unknown }[] }).programs[Number(index)]?.name; // prettier-ignore
+    return typeof name === "string" ? name : null;
+  };
+  return findings.map(([pointer, message]) => problem(pointer, message, help, nameAt(pointer)));
+}
+
+const problem = (pointer: string, message: string, help: string, program: string | null = null): Problem => ({ file: "manifest.json", pointer, program, message, help }); // prettier-ignore
+
+type Finding = readonly [pointer: string, message: string];
+
+// -- the schema --------------------------------------------------------------------------------------
+
+/** Of each place the findings that say most: those of the form that a value has, and not of all forms that there are. */
+function findingsOf(errors: readonly ErrorObject[]): Finding[] {
+  const dropped = new Set<ErrorObject>();
+  const branchOf = (error: ErrorObject, choice: ErrorObject): string | null =>
+    error.schemaPath.startsWith(`${choice.schemaPath}/`) && error.instancePath.startsWith(choice.instancePath)
+      ? error.schemaPath.slice(choice.schemaPath.length + 1).split("/")[0]!
+      : null;
+  for (const choice of errors.filter((e) => e.keyword === "anyOf")) {
+    const own = errors.filter((e) => branchOf(e, choice) !== null);
+    const isOfKind = (e: ErrorObject): boolean => e.keyword === "const" && e.instancePath === `${choice.instancePath}/kind`; // prettier-ignore
+    const others = new Set(own.filter(isOfKind).map((e) => branchOf(e, choice)));
+    // Of forms that are told apart by their kind, the others say nothing.
+    if (others.size > 0 && others.size < (choice.schema as readonly unknown[]).length)
+      for (const e of [choice, ...own.filter((x) => others.has(branchOf(x, choice)))]) dropped.add(e);
+  }
+  const places = new Map<string, ErrorObject[]>();
+  for (const e of errors) if (!dropped.has(e)) places.set(e.instancePath, [...(places.get(e.instancePath) ?? []), e]);
+  const isDeeper = (path: string): boolean => [...places.keys()].some((p) => p.startsWith(`${path}/`));
+  return [...places].flatMap(([path, found]) => {
+    const choice = found.find((e) => e.keyword === "anyOf");
+    const members = found.filter((e) => e.keyword === "required" || e.keyword === "additionalProperties");
+    // What is inside says more than what is around it.
+    if (isDeeper(path)) return choice === undefined ? members.map((e): Finding => [path, inWords([e])]) : [];
+    if (choice === undefined && members.length > 0) return members.map((e): Finding => [path, inWords([e])]);
+    return [[path, inWords(found.filter((e) => e !== choice && !members.includes(e)))]];
+  });
+}
+
+/** Findings at one place, any of which would be mended by another value. */
+function inWords(errors: readonly ErrorObject[]): string {
+  const [first] = errors;
+  if (first === undefined) return "is none of the forms that it may have";
+  const params = first.params as Readonly<Record<string, unknown>>;
+  if (first.keyword === "required") return `lacks '${String(params["missingProperty"])}'`;
+  if (first.keyword === "additionalProperties")
+    return `has '${String(params["additionalProperty"])}', which nobody reads`;
+  const wanted = errors.map((e) => {
+    const p = e.params as Readonly<Record<string, unknown>>;
+    if (e.keyword === "const") return JSON.stringify(p["allowedValue"]);
+    if (e.keyword === "enum") return `one of ${(p["allowedValues"] as unknown[]).map((v) => JSON.stringify(v)).join(", ")}`; // prettier-ignore
+    if (e.keyword === "type") return `of type ${String(p["type"])}`;
+    if (e.keyword === "pattern") return `of the form ${String(p["pattern"])}`;
+    return (e.message ?? "another").replace(/^must (be|have|NOT have) /, (_, verb: string) => (verb === "be" ? "" : `one that ${verb === "have" ? "has" : "has not"} `)); // prettier-ignore
+  });
+  const given = JSON.stringify(first.data) ?? "nothing";
+  return `is ${given.length > 60 ? `${given.slice(0, 60)}…` : given}, and must be ${[...new Set(wanted)].join(" or ")}`;
+}
+
+// -- what its parts say of each other ----------------------------------------------------------------
+
+function disagreements({ prefix, programs }: ArtefactManifest): Finding[] {
+  const files = new Map<string, string>();
+  return programs.flatMap((program, i) => {
+    const at = `/programs/${i}`;
+    const found: Finding[] = [];
+    const name = programName(prefix, program);
+    if (program.name !== name) found.push([`${at}/name`, `is ${program.name}, and what it was compiled from and for is called ${name}`]); // prettier-ignore
+    const before = programs[i - 1]?.name;
+    if (before !== undefined && before >= program.name) found.push([`${at}/name`, before === program.name ? `is that of the program before it` : `comes before ${before}, and programs stand in the order of their names`]); // prettier-ignore
+    const own = [
+      ...Object.entries(program.files).map(([kind, file]) => [`${at}/files/${kind}`, file] as const),
+      ...program.targets.flatMap(({ kernels }, t) => kernels.flatMap((k, j) => Object.entries(k.files).map(([kind, file]) => [`${at}/targets/${t}/kernels/${j}/files/${kind}`, file] as const))), // prettier-ignore
+    ];
+    for (const [pointer, file] of own) {
+      if (files.has(file)) found.push([pointer, `is ${file}, which is that of ${files.get(file)}, too`]);
+      files.set(file, pointer);
+    }
+    return [...found, ...ofProgram(program, at), ...program.targets.flatMap((t, j) => ofTarget(program, t, `${at}/targets/${j}`))]; // prettier-ignore
+  });
+}
+
+function ofProgram(program: ArtefactProgram, at: string): Finding[] {
+  const { ranks, mesh, inputs, outputs, inPlace, symmetric, specification, requirements, targets } = program;
+  const found: Finding[] = [];
+  const tensors = new Set([...inputs, ...outputs].map((t) => t.name));
+  const size = mesh.reduce((n, axis) => n * axis.size, 1);
+  if (mesh.length > 0 && size !== ranks) found.push([`${at}/mesh`, `is of ${size} ranks, and the program of ${ranks}`]);
+  for (const [field, names] of Object.entries({ inPlace, symmetric }))
+    names.forEach((name, i) => {
+      if (!tensors.has(name)) found.push([`${at}/${field}/${i}`, `is '${name}', which is no input or output`]);
+    });
+  outputs.forEach(({ name }, i) => {
+    const isInput = inputs.some((t) => t.name === name);
+    if (isInput !== inPlace.includes(name)) found.push([`${at}/outputs/${i}/name`, `is '${name}', which is ${isInput ? "an input, too, and not in place" : "in place, and no input"}`]); // prettier-ignore
+  });
+  for (const [field, list] of Object.entries({ inputs, outputs }))
+    list.forEach(({ shape, localShape }, i) => found.push(...ofExtents(program, [...shape, ...localShape], `${at}/${field}/${i}`))); // prettier-ignore
+  requirements.forEach(({ left, right }, i) => found.push(...ofExtents(program, [left, right], `${at}/requirements/${i}`))); // prettier-ignore
+  if (specification.outputs.length !== outputs.length) found.push([`${at}/specification/outputs`, `are ${specification.outputs.length}, and the program has ${outputs.length}`]); // prettier-ignore
+  specification.outputs.forEach((node, i) => {
+    if (node !== null && node >= specification.nodes.length) found.push([`${at}/specification/outputs/${i}`, `is ${node}, and nodes are numbered from 0 to ${specification.nodes.length - 1}`]); // prettier-ignore
+  });
+  targets.forEach(({ arch }, i) => {
+    if (targets.findIndex((t) => t.arch === arch) !== i) found.push([`${at}/targets/${i}/arch`, `is ${arch}, which there is a target of before`]); // prettier-ignore
+  });
+  return found;
+}
+
+function ofTarget(program: ArtefactProgram, { plan, kernels }: ArtefactTarget, at: string): Finding[] {
+  const found: Finding[] = ofExtents(program, [plan.by], `${at}/plan/by`);
+  plan.choices.forEach(({ below, steps }, i) => {
+    const place = `${at}/plan/choices/${i}`;
+    const [before] = i === 0 ? [0] : [plan.choices[i - 1]!.below ?? 0];
+    const isLast = i === plan.choices.length - 1;
+    if ((below === null) !== isLast) found.push([`${place}/below`, isLast ? `is ${below}, and the last choice has none: larger sizes would have no kernel` : "is null, and choices stand behind it"]); // prettier-ignore
+    else if (below !== null && below <= before) found.push([`${place}/below`, `is ${below}, which is no more than ${before} of the choice before it`]); // prettier-ignore
+    steps.forEach((step, j) => {
+      if (step.kind === "launch" && step.kernel >= kernels.length) found.push([`${place}/steps/${j}/kernel`, `is ${step.kernel}, and kernels are numbered from 0 to ${kernels.length - 1}`]); // prettier-ignore
+    });
+  });
+  kernels.forEach((kernel, i) => {
+    const place = `${at}/kernels/${i}`;
+    const buffers = new Set(kernel.buffers.map((b) => b.name));
+    kernel.parameters.forEach((parameter, j) => {
+      const here = `${place}/parameters/${j}`;
+      if ("buffer" in parameter && !buffers.has(parameter.buffer)) found.push([`${here}/buffer`, `is '${parameter.buffer}', which the kernel has not`]); // prettier-ignore
+      if (parameter.kind === "dim" && !program.dims.includes(parameter.name)) found.push([`${here}/name`, `is '${parameter.name}', which is no dimension of the program`]); // prettier-ignore
+      if (parameter.kind === "scalar" && !program.scalars.some((s) => s.name === parameter.name)) found.push([`${here}/name`, `is '${parameter.name}', which is no number of the program`]); // prettier-ignore
+      if (parameter.kind === "peers" && parameter.ranks !== program.ranks) found.push([`${here}/ranks`, `is ${parameter.ranks}, and the program is for ${program.ranks}`]); // prettier-ignore
+    });
+    kernel.buffers.forEach(({ shape }, j) => found.push(...ofExtents(program, shape, `${place}/buffers/${j}/shape`)));
+    found.push(...ofExtents(program, kernel.grid.work, `${place}/grid/work`));
+  });
+  return found;
+}
+
+/** Lengths are made of the program's dimensions. */
+function ofExtents({ dims }: ArtefactProgram, extents: readonly Extent[], at: string): Finding[] {
+  const unknown = new Set(extents.flatMap((e) => [...extentNames(e)]).filter((name) => !dims.includes(name)));
+  return [...unknown].map((name) => [at, `has the length '${name}', which is no dimension of the program`]);
+}
