@@ -19,7 +19,8 @@ const CHECKED_WORLDS = [8, 64];
 /** Programs of each operation that do it on several hosts. */
 const PROGRAMS = {
   all_reduce: [
-    "examples/scale/all_reduce.coll",
+    "kernels/all_reduce/rails.coll",
+    "kernels/all_reduce/hierarchical.coll",
     "examples/scale/rings.coll",
     "kernels/all_reduce/two_shot.coll",
     "kernels/all_reduce/ring.coll",

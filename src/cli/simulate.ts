@@ -120,7 +120,7 @@ export function simulateCommand(io: Io): Command {
           "collc simulate kernels/all_reduce.coll --ranks 8..512",
           "each of the library's ways, and where which is ahead",
         ],
-        ["collc simulate examples/scale/all_reduce.coll kernels/all_reduce/ring.coll --links", "two programs, and the bytes on links"], // prettier-ignore
+        ["collc simulate kernels/all_reduce/rails.coll kernels/all_reduce/ring.coll --links", "two programs, and the bytes on links"], // prettier-ignore
         ["collc simulate my.coll --machine my-cluster.json", "schemas/cluster.schema.json says what is in it"],
       ) +
         "\nThe largest tensor of a rank is what nccl-tests call the size. docs/SCALE.md says what is modelled, and how well.\n",

@@ -18,15 +18,15 @@ function program(file: string, hosts: Hosts): CompileResult {
 it("all_reduce of long tensors reduces inside hosts first, and only then across", async () => {
   const hosts = { hosts: 2, gpus: 4 };
   const result = program("all_reduce", hosts);
-  const dims = { n: 2 ** 24 };
+  const dims = { n: 2 ** 20 };
   const { plan, messages, syncs } = explain(result, dims, result.machine);
   expect(plan!.chosen).toBe("all_reduce/hierarchical");
   expect(result.manifest!.mesh).toEqual([]);
   // A quarter of the tensor, in f32, from each rank to its counterpart: one message a rank.
   expect(messages).toEqual([
     {
-      ...{ from: ["all_reduce_hierarchical/own_outbox"], messages: 8, bytes: 8 * 2 ** 24 },
-      most: { rank: 0, messages: 1, bytes: 2 ** 24 },
+      ...{ from: ["all_reduce_hierarchical/own_outbox"], messages: 8, bytes: 8 * 2 ** 20 },
+      most: { rank: 0, messages: 1, bytes: 2 ** 20 },
     },
   ]);
   for (const { ranks } of syncs) expect(ranks).not.toBe("all");
@@ -79,8 +79,10 @@ it("long tensors go another way than short ones where that is faster", () => {
   };
   // One message a host saves time until what it takes in memory does not.
   expect(chosen("all_to_all", { hosts: 2, gpus: 4 }, { m: 8192, n: 8192 })).toBe("all_to_all/push");
-  expect(chosen("broadcast", { hosts: 4, gpus: 2 }, { n: 2 ** 12 })).toBe("broadcast/hierarchical");
-  expect(chosen("broadcast", { hosts: 4, gpus: 2 }, { n: 2 ** 26 })).toBe("broadcast/rails");
+  for (const op of ["all_reduce", "broadcast"]) {
+    expect(chosen(op, { hosts: 4, gpus: 2 }, { n: 2 ** 12 })).toBe(`${op}/hierarchical`);
+    expect(chosen(op, { hosts: 4, gpus: 2 }, { n: 2 ** 26 })).toBe(`${op}/rails`);
+  }
 });
 
 it.each([

@@ -9,7 +9,7 @@ import { collc, temporaryFolder } from "../cli/support.js";
 
 const folder = temporaryFolder();
 const TWO_SHOT = join(packageRoot(), "kernels/all_reduce/two_shot.coll");
-const RAILS = join(packageRoot(), "examples/scale/all_reduce.coll");
+const RAILS = join(packageRoot(), "kernels/all_reduce/rails.coll");
 
 function file(name: string, value: unknown): string {
   const path = join(folder, name);
@@ -25,7 +25,7 @@ describe("collc simulate", () => {
     expect([code, err]).toEqual([0, ""]);
     for (const part of ["8 ranks, 1 domain", "32 ranks, 4 domains", "4.00 KiB", "64.0 MiB", "NIC out", "leaf up"])
       expect(out).toContain(part);
-    expect(out).toMatch(/32 ranks: scale\/all_reduce 4\.00 KiB to 64\.0 MiB/);
+    expect(out).toMatch(/32 ranks: all_reduce\/rails 4\.00 KiB to 64\.0 MiB/);
     expect(out).toMatch(/[▁▂▃▄▅▆▇█]{2} [\d.]+ GB\/s/);
     expect(out).toContain("derived and verified at");
   });

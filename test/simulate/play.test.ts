@@ -44,7 +44,7 @@ const LIBRARY = [
   "kernels/reduce/scatter.coll",
   "kernels/gather/push.coll",
   "kernels/scatter/pull.coll",
-  "examples/scale/all_reduce.coll",
+  "kernels/all_reduce/rails.coll",
   "examples/scale/rings.coll",
   "kernels/all_gather/hierarchical.coll",
   "kernels/reduce_scatter/hierarchical.coll",
@@ -160,7 +160,7 @@ describe("ranks that are alike are followed once", () => {
     "kernels/all_reduce/two_shot.coll",
     RING,
     "kernels/all_gather/bruck.coll",
-    "examples/scale/all_reduce.coll",
+    "kernels/all_reduce/rails.coll",
     "kernels/all_to_all/hierarchical.coll",
     "kernels/all_reduce/recursive_doubling.coll",
   ])("%s takes as long as with every rank followed", (file) => {
@@ -188,7 +188,7 @@ describe("the least time that a program can take", () => {
   test.each([
     ["kernels/all_reduce/recursive_doubling.coll", 4],
     ["kernels/all_reduce/two_shot.coll", 1],
-    ["examples/scale/all_reduce.coll", 4],
+    ["kernels/all_reduce/rails.coll", 4],
     [RING, 1],
   ])("%s in %i chunks takes hardly more where nobody is in anybody's way", (file, chunks) => {
     const player = new Player(scheduleFor(file, 64), DGX);
@@ -222,7 +222,7 @@ describe("the least time that a program can take", () => {
     for (const file of [
       "kernels/all_reduce/ring.coll",
       "kernels/all_reduce/tree.coll",
-      "examples/scale/all_reduce.coll",
+      "kernels/all_reduce/rails.coll",
     ]) {
       const player = new Player(scheduleFor(file, 64), DGX);
       for (const bytes of [2 ** 10, 2 ** 20, 2 ** 28])
@@ -282,7 +282,7 @@ describe("order", () => {
   });
 
   test("phases of chunks overlap: in chunks, rails take little more than their slowest part", () => {
-    const schedule = scheduleFor("examples/scale/all_reduce.coll", 64);
+    const schedule = scheduleFor("kernels/all_reduce/rails.coll", 64);
     const player = new Player(schedule, DGX);
     const [one, many] = [player.play(2 ** 30, 1), player.play(2 ** 30, 16)];
     const busiest = Math.max(...many.links.map((l) => l.busy));

@@ -34,7 +34,7 @@ const PROGRAMS: readonly (readonly [file: string, hasMesh: boolean])[] = [
   ["kernels/broadcast/flat.coll", false],
   ["kernels/broadcast/scatter_gather.coll", false],
   ["kernels/all_to_all/push.coll", false],
-  ["examples/scale/all_reduce.coll", true],
+  ["kernels/all_reduce/rails.coll", true],
   ["kernels/all_gather/hierarchical.coll", true],
   ["kernels/reduce_scatter/hierarchical.coll", true],
   ["kernels/all_to_all/hierarchical.coll", true],
@@ -91,14 +91,14 @@ describe("4,096 ranks", () => {
     ["kernels/all_reduce/ring.coll", 1, 2 * WORLD],
     ["kernels/all_gather/bruck.coll", 1, 14],
     ["kernels/all_to_all/push.coll", 1, 3],
-    ["examples/scale/all_reduce.coll", 8, 5],
+    ["kernels/all_reduce/rails.coll", 8, 5],
   ])("%s is compiled and counted: ranks repeat after %i, in %i phases", (file, period, phases) => {
     const schedule = scheduleFor(file, WORLD, DGX);
     expect([schedule.world, schedule.period, schedule.ranks[0]!.length]).toEqual([WORLD, period, phases]);
     expect(schedule.derivedAt).toEqual([8, 16]);
     // A ring sends each byte of the sum on but one hop; all others send what the operation needs.
     const sent = schedule.ranks[0]!.flatMap((p) => [...p.stores.bytes]).reduce((a, b) => a + b, 0);
-    const shares: Record<string, number> = { ring: 2, two_shot: 1, bruck: 0, push: 1, all_reduce: (512 - 1) / 512 / 8 + 7 / 8 }; // prettier-ignore
+    const shares: Record<string, number> = { ring: 2, two_shot: 1, bruck: 0, push: 1, rails: (512 - 1) / 512 / 8 + 7 / 8 }; // prettier-ignore
     const share = shares[file.split("/").at(-1)!.replace(".coll", "")]!;
     expect(sent / schedule.bytes).toBeCloseTo(share * ((WORLD - 1) / WORLD), 3);
   });
