@@ -8,6 +8,7 @@ import {
   type Machine,
   type PartyStep,
   type SyncStep,
+  type TimedStep,
 } from "../compiler/index.js";
 import { type Io, type Palette, paletteOf } from "./io.js";
 import { plainTable } from "./plain-table.js";
@@ -52,6 +53,7 @@ export function explainReport(
     section(c, "What moves, in one launch, at rank 0", moves(c, e, place)),
     section(c, "Wire", wire(c, e)),
     ...(e.messages.length === 0 ? [] : [section(c, "Messages between domains", messages(c, e))]),
+    ...(e.messages.length === 0 ? [] : [section(c, "Steps, predicted", steps(c, e))]),
     ...(e.unstaged.length === 0 ? [] : [section(c, "Transfers that stay as written", unstaged(e, place))]),
     section(c, "Synchronisation", syncs(c, e.syncs, place)),
     section(c, `Time on ${machine.name} (${machine.title}), predicted`, times(c, e, machine)),
@@ -85,6 +87,24 @@ function messages(c: Palette, e: Explanation): string {
     `rank ${most.rank}: ${most.messages}, ${bytes(most.bytes)}`,
   ]);
   return plainTable(c, ["", "from", "messages", "bytes", "most"], rows, [2, 3]);
+}
+
+const STEPS = { launch: "kernel", copy: "copies", message: "messages" } as const;
+
+/** When each step begins and ends, and what goes on beside what. */
+function steps(c: Palette, e: Explanation): string {
+  const us = (seconds: number): string => duration(seconds * 1e6);
+  const nameOf = ({ kind, number }: TimedStep): string => `${STEPS[kind]} ${number}`;
+  const rows = e.steps.map((step) => {
+    const end = step.start + step.seconds;
+    const beside = e.steps.filter((o) => step.isBeside && o.kind === "launch" && o.start < end && step.start < o.start + o.seconds); // prettier-ignore
+    const words = [
+      ...(beside.length === 0 ? [] : [`beside ${beside.map(nameOf).join(", ")}`]),
+      ...(step.awaits === null ? [] : [`waits for messages ${step.awaits}`]),
+    ];
+    return [nameOf(step), us(step.start), us(step.seconds), words.join(", ")];
+  });
+  return plainTable(c, ["", "begins", "takes", ""], rows, [1, 2]);
 }
 
 function layouts(c: Palette, e: Explanation, place: Show): string {

@@ -17,6 +17,7 @@ import { OutOfReach, type Refusal } from "./passes/support/message-plans.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { messageProblems } from "./program/message-order.js";
 import { type Candidate, choiceWith } from "./program/plan.js";
+import { besideProblems } from "./program/step-schedule.js";
 import { beyondReach, type KernelStep, stepsOf } from "./program/steps.js";
 import { SourceFile } from "./source.js";
 
@@ -315,14 +316,14 @@ function dividedSteps(snapshots: readonly Snapshot[], options: CompileOptions): 
   const steps = ordered === undefined ? null : stepsOf(ordered.kernel);
   if (steps === null || "reason" in steps) return null;
   const rest = PIPELINE.slice(PIPELINE.findIndex(({ name }) => name === "derive-sync") + 1);
-  const [wrong] = messageProblems(Array.from({ length: options.ranks }, () => steps));
+  const [wrong] = [...messageProblems(Array.from({ length: options.ranks }, () => steps)), ...besideProblems(steps)];
   if (wrong !== undefined) throw new InternalCompilerError(`the messages of ${ordered!.kernel.name}: ${wrong}`);
   return steps.map((step) => {
     if (step.kind !== "launch") return step;
     const beyond = beyondReach(step.kernel);
     if (beyond !== null)
       throw new InternalCompilerError(`a ${beyond.name} of ${step.kernel.name} goes to a rank beyond its domain`);
-    return { kind: "launch", kernel: continuePasses(step.kernel, rest, mapping) };
+    return { ...step, kernel: continuePasses(step.kernel, rest, mapping) };
   });
 }
 

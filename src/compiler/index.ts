@@ -178,7 +178,6 @@ export {
   predictTime,
   type Explanation,
   type LayoutStep,
-  type MessagesStep,
   type MoveStep,
   type PartyStep,
   type SyncStep,
@@ -194,6 +193,8 @@ export {
   type Sourced,
 } from "./machine/machines.js";
 export { requireOrderBetweenMessages } from "./program/between-messages.js";
+export type { MessagesStep, TimedStep } from "./explain/steps.js";
+export { besideOf, scheduleSteps } from "./program/step-schedule.js";
 export { domainOf, isNear, isWhole, parseReach, type Reach } from "./machine/reach.js";
 export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
 export type { RankWork } from "./machine/stretches.js";

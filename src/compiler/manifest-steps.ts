@@ -8,6 +8,11 @@ export interface LaunchStep {
   readonly kernel: number;
   /** Most blocks; at most the kernel's own. */
   readonly maxBlocks: number;
+  /**
+   * Number, among the steps of its choice, of the last step of messages `beside` that this rank waits for before it begins, and with it for
+   * all such steps before that one. None, if left out.
+   */
+  readonly awaits?: number;
 }
 
 /**
@@ -92,6 +97,11 @@ export interface MessageEnd {
  */
 export interface MessageStep {
   readonly kind: "message";
+  /**
+   * The step begins after all launches before it and all messages before it, and goes on beside the launches behind it, up to one that awaits
+   * it, or the end of the program. Else everything behind it comes after it.
+   */
+  readonly beside?: true;
   /** What each rank sends and receives, from rank 0 on. */
   readonly ranks: readonly { readonly sends: readonly MessageEnd[]; readonly receives: readonly MessageEnd[] }[];
 }

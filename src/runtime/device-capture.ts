@@ -1,7 +1,7 @@
 /** Graphs recorded on a group's stream. */
 import { CudaGraph } from "./cuda/index.js";
 import { type DeviceStream, type Watched } from "./device-stream.js";
-import { PreparedProgram } from "./device-kernel.js";
+import { PreparedProgram } from "./prepared-program.js";
 import { notRecorded, RuntimeError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { CapturedGraph, GroupStream, PreparedRun } from "./group.js";

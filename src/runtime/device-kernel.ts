@@ -1,5 +1,6 @@
 /** Programs of a device group: their kernels with memory of their own, launches, and waits that ran out. */
 import {
+  besideOf,
   choiceOf,
   DTYPES,
   elementsOf,
@@ -12,27 +13,27 @@ import {
 } from "../compiler/index.js";
 import { allOf } from "./all-of.js";
 import {
-  type CudaGraph,
+  describeDevice,
   DeviceMemory,
   Kernel,
-  noted,
-  PreparedLaunch,
+  type PreparedLaunch,
   requireNoCapture,
   StatusRecord,
-  updateNoted,
 } from "./cuda/index.js";
 import { prepareCopies } from "./copy-steps.js";
 import { ownTensor } from "./device-copies.js";
-import type { DeviceStream, Watched } from "./device-stream.js";
+import type { Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
 import { RuntimeError } from "./errors.js";
 import { ranksText } from "./hosts.js";
 import { type PreparedCall, prepareCall, type StepCommunicators } from "./library-steps.js";
+import { MESSAGE_BLOCKS, placedCalls } from "./message-lane.js";
 import { prepareMessages, SharedMemory } from "./message-steps.js";
 import type { DeviceGroup } from "./group-device.js";
-import type { GroupStream, LoadedKernel, PreparedRun, RecordedRun, Tensor, Timing, TimingOptions } from "./group.js";
+import type { GroupStream, LoadedKernel, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
-import { checkTensors, requireSameRanks, withNumbers } from "./shapes.js";
+import { PreparedProgram } from "./prepared-program.js";
+import { checkTensors, requireSameRanks } from "./shapes.js";
 import { freeBehind } from "./stuck-work.js";
 import { requireContiguous } from "./tensor-shape.js";
 import { timeGraph } from "./time-graph.js";
@@ -55,6 +56,8 @@ class ProgramKernel {
   private readonly fixed: Addresses = { pointers: {}, peers: {} };
   /** Most blocks of a launch whose blocks wait on each other, on any of the ranks. */
   mostBlocks = Infinity;
+  /** The same of a launch beside messages. */
+  mostBlocksBeside = Infinity;
   /** Pads and counters, which launches on all ranks advance in step. */
   private readonly counters: Placed[] = [];
 
@@ -99,6 +102,11 @@ class ProgramKernel {
     return this.manifest.cooperative ? this.kernel.residentBlocks : null;
   }
 
+  /** The same beside messages, whose blocks need multiprocessors that have none of the kernel's. */
+  get residentBeside(): number | null {
+    return this.manifest.cooperative ? describeDevice(this.group.device).multiprocessors - MESSAGE_BLOCKS : null;
+  }
+
   /** Zeroed memory for a buffer of the kernel's own. */
   private async place(name: string, bytes: number, symmetric: boolean): Promise<Placed> {
     const { group } = this;
@@ -131,6 +139,7 @@ class ProgramKernel {
     tensors: Readonly<Record<string, Tensor>>,
     dims: DimValues,
     maxBlocks: number,
+    isBeside: boolean,
   ): Promise<PreparedLaunch> {
     await this.placeScratch(dims);
     const pointers = { ...this.fixed.pointers };
@@ -163,7 +172,7 @@ class ProgramKernel {
     const { rank } = this.group;
     return this.kernel.prepare(
       { rank, dims, pointers, peers, timeoutNs, status: this.status.pointer },
-      Math.min(maxBlocks, this.mostBlocks),
+      Math.min(maxBlocks, this.mostBlocks, isBeside ? this.mostBlocksBeside : Infinity),
     );
   }
 
@@ -220,9 +229,14 @@ export class DeviceKernel implements LoadedKernel, Watched {
     // Grids are the same on every rank, so the smallest GPU says how large they may be.
     const resident = await group.exchange(
       "blocks that GPUs hold",
-      kernels.map((kernel) => kernel.residentBlocks),
+      kernels.map(({ residentBlocks, residentBeside }) => [residentBlocks, residentBeside]),
     );
-    kernels.forEach((kernel, i) => (kernel.mostBlocks = Math.min(...resident.map((rank) => rank[i] ?? Infinity))));
+    const least = (kernel: number, k: 0 | 1): number => Math.min(...resident.map((rank) => rank[kernel]?.[k] ?? Infinity)); // prettier-ignore
+    kernels.forEach((kernel, i) => {
+      kernel.mostBlocks = least(i, 0);
+      kernel.mostBlocksBeside = least(i, 1);
+    });
+    group.messageLane.open(manifest);
     return new DeviceKernel(group, manifest, kernels, communicators, shared);
   }
 
@@ -237,26 +251,37 @@ export class DeviceKernel implements LoadedKernel, Watched {
     checkTensors(this.manifest, tensors, dims);
     await this.memory.place(dims);
     const launches: PreparedCall[] = [];
+    const { steps } = choiceOf(this.manifest, dims);
+    const hasLane = this.hasLane(steps);
     try {
-      for (const step of choiceOf(this.manifest, dims).steps)
-        launches.push(await this.prepareStep(step, tensors, dims));
+      for (const [i, step] of steps.entries())
+        launches.push(await this.prepareStep(step, tensors, dims, hasLane && besideOf(steps, i).length > 0));
     } catch (error) {
       for (const launch of launches) launch.release();
       throw error;
     }
-    return new PreparedProgram(this.group, this, launches, dims);
+    const beside = hasLane ? { lane: this.group.messageLane, placed: placedCalls(steps, launches) } : null;
+    return new PreparedProgram(this.group, this, launches, beside, dims);
+  }
+
+  /** Whether messages go on beside launches: where some may, and every GPU is large enough for both. */
+  private hasLane(steps: readonly Step[]): boolean {
+    const isRoom = (step: Step, i: number): boolean =>
+      step.kind !== "launch" || besideOf(steps, i).length === 0 || this.kernels[step.kernel]!.mostBlocksBeside > 0;
+    return steps.some((step) => step.kind === "message" && step.beside === true) && steps.every(isRoom);
   }
 
   private async prepareStep(
     step: Step,
     tensors: Readonly<Record<string, Tensor>>,
     dims: DimValues,
+    isBeside: boolean,
   ): Promise<PreparedCall> {
     if (step.kind === "library") return prepareCall(this.group, this.communicators.library!, step, tensors);
     if (step.kind === "copy") return prepareCopies(this.group, step, tensors, dims);
     if (step.kind === "message")
       return prepareMessages(this.group, this.communicators.message!, step, this.memory, dims);
-    return this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks);
+    return this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks, isBeside);
   }
 
   takeFailure(): RuntimeError | null {
@@ -328,64 +353,4 @@ export class DeviceKernel implements LoadedKernel, Watched {
       allOf([...this.kernels.flatMap((kernel) => kernel.free()), ...this.memory.free()]);
     await freeBehind(() => this.group.settle(), free);
   };
-}
-
-/** Steps with everything decided: a launch costs the driver's calls, and allocates nothing. */
-export class PreparedProgram implements PreparedRun {
-  private stream: DeviceStream | null = null;
-  private isReleased = false;
-  private readonly enqueueAll = (): void => this.enqueue(this.stream!);
-
-  constructor(
-    private readonly group: DeviceGroup,
-    private readonly program: DeviceKernel,
-    private readonly launches: readonly PreparedCall[],
-    private dims: DimValues,
-  ) {}
-
-  set(numbers: DimValues): void {
-    this.requireHeld();
-    this.dims = withNumbers(this.program.manifest, this.dims, numbers);
-    for (const launch of this.launches) if (launch instanceof PreparedLaunch) launch.setNumbers(this.dims);
-  }
-
-  /** @returns how many of its launches the graph has */
-  updateIn(graph: CudaGraph): number {
-    this.requireHeld();
-    return this.launches.reduce((n, launch) => (launch instanceof PreparedLaunch ? n + graph.update(launch) : n), 0);
-  }
-
-  record(stream: GroupStream): RecordedRun {
-    this.requireHeld();
-    const nodes = noted(this.group.ownStream(stream).handle, () => this.launch(stream));
-    return {
-      update: (executable) => {
-        this.requireHeld();
-        updateNoted(nodes, this.group.device, executable);
-      },
-    };
-  }
-
-  private requireHeld(): void {
-    if (this.isReleased) throw new RuntimeError("the prepared launch was released");
-  }
-
-  launch(stream: GroupStream): void {
-    this.requireHeld();
-    const own = this.group.ownStream(stream);
-    this.stream = own;
-    this.group.turns.pass(own, own.isRecording, this.enqueueAll);
-    own.watch(this.program);
-  }
-
-  /** On a stream that has its turn. */
-  enqueue(stream: DeviceStream): void {
-    for (const launch of this.launches) launch.enqueue(stream.handle);
-  }
-
-  release(): void {
-    if (this.isReleased) return;
-    this.isReleased = true;
-    for (const launch of this.launches) launch.release();
-  }
 }

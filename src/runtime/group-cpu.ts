@@ -17,7 +17,7 @@ import {
   type SourceFile,
 } from "../compiler/index.js";
 import { CpuFault, CpuGroup, type CpuOptions, PersistentMemory } from "./cpu/index.js";
-import { exchangeMessages } from "./cpu/messages.js";
+import { EmulatedLane, exchangeMessages, type MessageTimes } from "./cpu/messages.js";
 import { defaultTimeoutMs } from "./env.js";
 import { MachineError, UsageError } from "./errors.js";
 import type { ExternalMemory } from "./external.js";
@@ -46,6 +46,8 @@ import { requireContiguous, type ShapeLike, tensorShape } from "./tensor-shape.j
 export interface EmulationOptions extends Pick<CpuOptions, "seed" | "detectUnwritten"> {
   readonly timeoutMs?: number | undefined;
   readonly signalPadBytes?: number | undefined;
+  /** `early`, if left out; `any` goes by the seed. */
+  readonly messages?: MessageTimes;
 }
 
 /** Memory of an id, kept from one tensor to the next. */
@@ -183,7 +185,14 @@ export class EmulatedGroup extends HostPrimitives implements Group {
       const { variant } = kernels[kernel]!;
       return elements[variant] == null ? null : outside(elements[variant], dims, variants[variant]!.compiled.source);
     };
-    return new EmulatedKernel(manifest, make, whyOutside, this, programMemory);
+    return new EmulatedKernel(
+      manifest,
+      make,
+      whyOutside,
+      this,
+      programMemory,
+      new EmulatedLane(this.options.messages, seed),
+    );
   }
 
   stream(): HostStream {
@@ -271,6 +280,7 @@ class EmulatedKernel implements LoadedKernel {
     private readonly whyOutside: (kernel: number, dims: DimValues) => CpuFault | null,
     private readonly group: EmulatedGroup,
     private readonly memory: PersistentMemory,
+    private readonly lane: EmulatedLane,
   ) {}
 
   private get ranks(): readonly number[] {
@@ -324,21 +334,26 @@ class EmulatedKernel implements LoadedKernel {
       outputs: pick(this.manifest.outputs, rank),
       written: new Map(this.manifest.inPlace.map((name) => [name, new Uint8Array(hostTensor(tensors[name]!).of(rank).length).fill(1)])), // prettier-ignore
     }));
-    for (const step of this.steps(dims)) {
+    this.lane.reset();
+    for (const [i, step] of this.steps(dims).entries()) {
       if (step.kind === "copy") {
         for (const copy of step.copies.flat()) copyRows(copy, tensors, dims, ranks[copy.to.rank]!.written);
         continue;
       }
       if (step.kind === "message") {
-        exchangeMessages(step, this.manifest, this.memory, dims);
+        this.lane.begin(i, () => exchangeMessages(step, this.manifest, this.memory, dims));
+        if (step.beside !== true) this.lane.await(i);
         continue;
       }
+      if (step.awaits !== undefined) this.lane.await(step.awaits);
       const { kernel, maxBlocks } = step;
       const key = JSON.stringify([kernel, offsets]);
       let instance = this.instances.get(key);
       if (instance === undefined) this.instances.set(key, (instance = this.make(kernel, offsets)));
       instance.run(ranks, dims, maxBlocks);
+      this.lane.goOn();
     }
+    this.lane.await(Infinity);
   }
 
   prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedRun> {

@@ -34,6 +34,7 @@ import type {
   Tensor,
 } from "./group.js";
 import { CopyLanes } from "./copy-steps.js";
+import { MessageLane } from "./message-lane.js";
 import { requireReach } from "./host-reach.js";
 import { type HostRanks, hostsAmong, reachAmong } from "./hosts.js";
 import { LibrarySteps } from "./library-steps.js";
@@ -88,6 +89,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   private readonly streams = new Set<DeviceStream>();
   readonly librarySteps = new LibrarySteps(this);
   readonly copyLanes = new CopyLanes(this);
+  readonly messageLane = new MessageLane(this);
   /** What close() must free, newest first. */
   private readonly owned = new Set<() => Promise<void>>();
   private readonly kernels = new Set<DeviceKernel>();

@@ -72,6 +72,7 @@ it("knows every way that converts tensors where they lie", () => {
   // Rounding on the way the last, for a mesh the others: no ways of the name where all ranks share addresses.
   const others = [
     ...["all_reduce/hierarchical", "all_reduce/rails", "broadcast/hierarchical", "broadcast/rails"],
+    ...["all_reduce/hierarchical_in_chunks", "all_reduce/rails_in_chunks"],
     "all_reduce/quantised",
   ];
   expect(files.filter((f) => !others.includes(f)).sort()).toEqual(Object.keys(WAYS).sort());

@@ -20,12 +20,15 @@ const isWritten = process.env["UPDATE_GOLDENS"] === "1";
 const tried = isAll || isWritten ? HOSTS : HOSTS.slice(0, 1);
 const nameOf = ({ hosts, gpus }: Hosts): string => `${hosts}x${gpus}`;
 
-/** Emulated with poisoned memory, every load of what nobody has written an error, and none of what lies beyond the host. */
+/**
+ * Emulated with poisoned memory, every load of what nobody has written an error, and none of what lies beyond the host. Messages that go on beside
+ * kernels come no sooner than somebody waits for them.
+ */
 async function outcome(file: string, hosts: Hosts): Promise<string> {
   const program = compiledFor(file, hosts);
   const errors = program.diagnostics.filter(({ severity }) => severity === "error");
   if (errors.length > 0) return `refused: ${errors.map(({ message }) => message).join("; ")}`;
-  const group = new EmulatedGroup(hosts.hosts * hosts.gpus, { detectUnwritten: true });
+  const group = new EmulatedGroup(hosts.hosts * hosts.gpus, { detectUnwritten: true, messages: "late" });
   const { check, bitwiseEqualAcrossRanks } = await execute(group, program, dimsFor(program), {
     seed: 1,
     timing: { outer: 1 },

@@ -79,10 +79,12 @@ it("long tensors go another way than short ones where that is faster", () => {
   };
   // One message a host saves time until what it takes in memory does not.
   expect(chosen("all_to_all", { hosts: 2, gpus: 4 }, { m: 8192, n: 8192 })).toBe("all_to_all/push");
-  for (const op of ["all_reduce", "broadcast"]) {
-    expect(chosen(op, { hosts: 4, gpus: 2 }, { n: 2 ** 12 })).toBe(`${op}/hierarchical`);
-    expect(chosen(op, { hosts: 4, gpus: 2 }, { n: 2 ** 26 })).toBe(`${op}/rails`);
-  }
+  const fourHosts = { hosts: 4, gpus: 2 };
+  expect(chosen("broadcast", fourHosts, { n: 2 ** 12 })).toBe("broadcast/hierarchical");
+  expect(chosen("broadcast", fourHosts, { n: 2 ** 26 })).toBe("broadcast/rails");
+  expect(chosen("all_reduce", fourHosts, { n: 2 ** 12 })).toBe("all_reduce/hierarchical");
+  expect(chosen("all_reduce", fourHosts, { n: 2 ** 23 })).toBe("all_reduce/rails");
+  expect(chosen("all_reduce", fourHosts, { n: 2 ** 26 })).toBe("all_reduce/rails_in_chunks");
 });
 
 it.each([

@@ -1,6 +1,7 @@
 /** Everything that `collc explain` says of a compiled collective, as data. Pure, like the compiler. */
 import { showExtent } from "../check/extents.js";
 import { candidateOf, type CompileResult, stepsOfResult } from "../compiled.js";
+import { messagesOf, type MessagesStep, type TimedStep, timedSteps } from "./steps.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { bufferOf, isParameter, type Kernel, type Op, text } from "../ir/module.js";
 import { productShape } from "../ir/tile-window.js";
@@ -14,8 +15,7 @@ import { type Layout, printLayout } from "../types/layout.js";
 import type { Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
 import { type Choice, choiceName, choiceOf, launchesOf } from "../manifest.js";
-import { runsOf } from "../manifest-steps.js";
-import { compared, memoryBytes, predictSteps } from "../program/plan.js";
+import { compared, predictSteps } from "../program/plan.js";
 import { type Party, syncReasons, syncsOf } from "./sync-reasons.js";
 import { type RankTraffic, trafficOfRank } from "./traffic.js";
 
@@ -68,17 +68,6 @@ export interface SyncStep {
   readonly why: { readonly earlier: PartyStep; readonly later: PartyStep } | null;
 }
 
-/** Messages that go together, between kernels. */
-export interface MessagesStep {
-  /** Boxes of the program's memory that they leave from. */
-  readonly from: readonly string[];
-  /** Of all ranks. */
-  readonly messages: number;
-  readonly bytes: number;
-  /** Of the rank that sends the most. */
-  readonly most: { readonly rank: number; readonly messages: number; readonly bytes: number };
-}
-
 /** How a product is multiplied. */
 export interface ProductStep {
   readonly at: Place;
@@ -128,6 +117,8 @@ export interface Explanation {
   readonly syncs: readonly SyncStep[];
   /** Steps that send messages between ranks that share no addresses, in order. */
   readonly messages: readonly MessagesStep[];
+  /** All steps, where there are several. */
+  readonly steps: readonly TimedStep[];
   /** Accesses to peers that staging was asked for and left as they are, with the reasons. */
   readonly unstaged: readonly { readonly kind: "load" | "store"; readonly buffer: string; readonly at: Place; readonly why: string }[]; // prettier-ignore
   /** Bytes from rank to rank in one launch. */
@@ -174,6 +165,7 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
     moves: movesOf(first, source),
     unstaged: passOptions(compiled.options).transfers === "written" ? [] : unstaged(after(STAGED_AFTER), source),
     messages: messagesOf(compiled, dims),
+    steps: timedSteps(compiled, dims, machine),
     syncs: syncSteps(ordered, counted, first, source),
     wire: wireOf(ranks),
     isSampled: ranks.some((r) => r.isSampled),
@@ -181,22 +173,6 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
     machine: machine.name,
     prediction: predictTime(compiled, dims, machine),
   };
-}
-
-function messagesOf(compiled: CompileResult, dims: DimValues): MessagesStep[] {
-  const steps = stepsOfResult(compiled);
-  const bytesOf = memoryBytes(steps);
-  return steps.flatMap((step): MessagesStep[] => {
-    if (step.kind !== "message") return [];
-    const each = step.ranks.map(({ sends }, rank) => {
-      const runs = runsOf(sends, dims);
-      return { rank, messages: runs.length, bytes: runs.reduce((n, run) => n + run.length * bytesOf(run.memory), 0) };
-    });
-    const sum = (key: "messages" | "bytes"): number => each.reduce((n, own) => n + own[key], 0);
-    const from = [...new Set(step.ranks.flatMap(({ sends }) => sends.map(({ memory }) => memory)))];
-    const most = each.reduce((a, b) => (b.bytes > a.bytes ? b : a));
-    return [{ from, messages: sum("messages"), bytes: sum("bytes"), most }];
-  });
 }
 
 /** The time alone, for comparing many sizes. */

@@ -18,6 +18,8 @@ export function expandMessages(kernel: Kernel): Kernel {
   const collector = new AccessCollector(kernel);
   const ranks = Array.from({ length: kernel.world }, (__, r) => RankValues.of(definitions, r));
   const ops = kernel.body.ops.flatMap((op) => {
+    // Beside messages goes on only what touches nothing of theirs, so that here each may end where it begins.
+    if (op.name === "message_wait") return [];
     if (op.name !== "message") return [op];
     const stores = ranks.flatMap((values) => collector.of(op, values)).filter((a) => a.writes);
     const goes = (from: number, to: number): boolean =>

@@ -16,6 +16,7 @@ import { pairProducts } from "./pair-products.js";
 import { raiseProducts } from "./raise-products.js";
 import { rematerialize } from "./rematerialize.js";
 import { overlapExchanges } from "./overlap-exchanges.js";
+import { overlapMessages } from "./overlap-messages.js";
 import { rotatePeers } from "./rotate-peers.js";
 import { asking, type Pass, reading } from "./runner.js";
 import { sendMessages } from "./send-messages.js";
@@ -45,6 +46,7 @@ export const PIPELINE: readonly Pass[] = [
   { name: "infer-symmetric", from: "rank", to: "rank", run: inferSymmetric },
   { name: "fuse-rows", from: "rank", to: "rank", run: fuseRows },
   { name: "engine-copies", from: "rank", to: "rank", ...reading(["copies"], engineCopies) },
+  { name: "overlap-messages", from: "rank", to: "rank", run: overlapMessages },
   { name: "derive-sync", from: "rank", to: "rank", run: deriveSync },
   { name: "expand-messages", from: "rank", to: "rank", run: expandMessages },
   {

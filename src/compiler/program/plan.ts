@@ -13,6 +13,7 @@ import { type DimValues, evaluateExtent, type Extent, extentNames, productOf, sa
 import { isPolynomial, polynomialOf } from "../types/normal-form.js";
 import { fitDims } from "../types/requirement.js";
 import { NCCL_WAY } from "./library.js";
+import { scheduleSteps } from "./step-schedule.js";
 import type { KernelStep } from "./steps.js";
 
 /** A way of doing it that could be taken. */
@@ -122,27 +123,46 @@ export function compared(candidates: readonly Candidate[], dims: DimValues, mach
     .sort((a, b) => a.seconds - b.seconds);
 }
 
-/** What the model says about one way at one size: its steps, one after the other. */
-export function predictSteps(
-  { steps, kernel }: Pick<Candidate, "steps" | "kernel">,
-  dims: DimValues,
-  m: Machine,
-): Prediction {
-  const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
-  const each = steps.map((step) => {
-    if (step.kind === "launch") return predict(step.kernel, dims, m);
-    if (step.kind === "message") return predictMessages(step, memoryBytes(steps), dims);
-    return predictCopies(step.copies, bytesOf, dims, m);
-  });
+/** What the model says about one way at one size: parts are those of all steps, the total is that of their schedule. */
+export function predictSteps(way: Pick<Candidate, "steps" | "kernel">, dims: DimValues, m: Machine): Prediction {
+  const each = predictEach(way, dims, m);
+  const spans = scheduleSteps(way.steps, each.map(({ total }) => total)); // prettier-ignore
   const sum = (key: keyof Prediction): number => each.reduce((all, p) => all + p[key], 0);
   return {
-    total: sum("total"),
+    total: Math.max(...spans.map(({ end }) => end)),
     latency: sum("latency"),
     wire: sum("wire"),
     memory: sum("memory"),
     arithmetic: sum("arithmetic"),
     blocks: Math.max(...each.map(({ blocks }) => blocks)),
   };
+}
+
+/** The same of each step, as if nothing went on beside it. */
+export function predictEach(
+  { steps, kernel }: Pick<Candidate, "steps" | "kernel">,
+  dims: DimValues,
+  m: Machine,
+): readonly Prediction[] {
+  const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
+  return steps.map((step, i) => {
+    if (step.kind === "launch") {
+      const alone = predict(step.kernel, dims, m);
+      if (step.kernel.early !== true || !comesAfterOther(steps, i)) return alone;
+      const later = m.earlyLaunch.value;
+      return { ...alone, total: alone.total + later, latency: alone.latency + later };
+    }
+    if (step.kind === "message") return predictMessages(step, memoryBytes(steps), dims);
+    return predictCopies(step.copies, bytesOf, dims, m);
+  });
+}
+
+/** Whether a launch begins after something else than a launch, which none of its blocks can wait for in its place. */
+function comesAfterOther(steps: readonly KernelStep[], at: number): boolean {
+  const step = steps[at]!;
+  if (step.kind === "launch" && step.awaits !== undefined) return true;
+  const before = steps.slice(0, at).findLast((s) => !(s.kind === "message" && s.beside === true));
+  return before !== undefined && before.kind !== "launch";
 }
 
 /** Bytes of an element of the program's memory. */
@@ -171,9 +191,11 @@ export function choiceWith(below: number | null, first: number, steps: readonly 
   let kernel = first;
   return {
     below,
-    steps: steps.map((step) =>
-      step.kind === "launch" ? { kind: "launch", kernel: kernel++, maxBlocks: step.kernel.maxBlocks } : step,
-    ),
+    steps: steps.map((step) => {
+      if (step.kind !== "launch") return step;
+      const awaits = step.awaits === undefined ? {} : { awaits: step.awaits };
+      return { kind: "launch", kernel: kernel++, maxBlocks: step.kernel.maxBlocks, ...awaits };
+    }),
   };
 }
 

@@ -5,7 +5,8 @@
  * On each rank the steps run one after the other on one stream, so all blocks of a kernel come before whatever the next step
  * does, as a barrier of the rank with itself across the grid says in the whole kernel. All other barriers stay, in the kernel before the step or
  * behind it: a kernel of one barrier and nothing else is what tells peers that this rank's copies have arrived. A message orders what it
- * carries, and nothing else is asked of it (`support/sync-walk.ts`).
+ * carries, and nothing else is asked of it (`support/sync-walk.ts`). Messages `beside` are on a lane of their own; a kernel is cut where one of them is
+ * waited for, too.
  */
 import { isParameter, type Kernel, type Op, text } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
@@ -16,8 +17,9 @@ import { Definitions } from "../passes/support/analysis.js";
 import { copiesOfRanks, copyLists, MOST_RANKS } from "../passes/support/copies.js";
 import { farOps } from "../passes/support/far.js";
 
-/** A step with the kernel itself instead of its number. */
-export type KernelStep = { readonly kind: "launch"; readonly kernel: Kernel } | CopyStep | MessageStep;
+/** A step with the kernel itself instead of its number; `awaits` as in `LaunchStep`. */
+export type KernelStep =
+  { readonly kind: "launch"; readonly kernel: Kernel; readonly awaits?: number } | CopyStep | MessageStep;
 
 /** Why a kernel cannot be taken apart, and where. */
 export interface Uncut {
@@ -38,7 +40,14 @@ export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
   const steps: KernelStep[] = [];
   const users = new Map<string, Set<number>>();
   let hasWordsBefore = false;
+  /** Of each message so far, the last step that it or one before it has become; and that which the next launch awaits. */
+  const sent: (number | undefined)[] = [];
+  let awaits: number | undefined;
   for (const { kind, ops } of groups) {
+    if (kind === "wait") {
+      awaits = sent.at(-1 - (ops.at(-1)!.attributes["pending"] as number)) ?? awaits;
+      continue;
+    }
     if (kind === "copy") {
       const copies = copiesOfRanks(ops, kernel, definitions);
       if (copies === null) return null;
@@ -48,7 +57,9 @@ export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
     if (kind === "message") {
       const step = messagesOf(ops, kernel, definitions);
       if (step === null) return { reason: whyUnsent(kernel), at: ops[0]! };
-      if (step.ranks.some(({ sends }) => sends.length > 0)) steps.push(step);
+      const isSent = step.ranks.some(({ sends }) => sends.length > 0);
+      sent.push(isSent ? steps.length : sent.at(-1));
+      if (isSent) steps.push(step);
       continue;
     }
     const own = withoutEnds(ops);
@@ -68,7 +79,9 @@ export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
     steps.push({
       kind: "launch",
       kernel: inferSymmetric({ ...kernel, name, buffers, body: { arguments: [], ops: [...pure, ...own] } }),
+      ...(awaits !== undefined && { awaits }),
     });
+    awaits = undefined;
   }
   if (isApart) return withMemory(steps, kernel);
   // Memory of a kernel is that kernel's alone.
@@ -96,12 +109,12 @@ function withMemory(steps: readonly KernelStep[], whole: Kernel): readonly Kerne
       const memory = memoryName(whole, b.name);
       return b.role === "scratch" && users.get(memory)! > 1 ? { ...b, memory } : b;
     });
-    return { kind: "launch", kernel: { ...step.kernel, buffers } };
+    return { ...step, kernel: { ...step.kernel, buffers } };
   });
 }
 
 interface Group {
-  readonly kind: "launch" | "copy" | "message";
+  readonly kind: "launch" | "copy" | "message" | "wait";
   readonly ops: Op[];
 }
 
@@ -109,9 +122,10 @@ function groupsOf(kernel: Kernel): readonly Group[] {
   const groups: Group[] = [];
   for (const op of kernel.body.ops) {
     if (definitionOf(op.name).effect === "pure") continue;
-    const kind = op.name === "message" ? "message" : isMarked(op) ? "copy" : "launch";
+    const kind = op.name === "message" ? "message" : op.name === "message_wait" ? "wait" : isMarked(op) ? "copy" : "launch"; // prettier-ignore
     const last = groups.at(-1);
-    if (last?.kind === kind) last.ops.push(op);
+    // Each message that goes on beside others is waited for on its own.
+    if (last?.kind === kind && op.attributes["beside"] !== true) last.ops.push(op);
     else groups.push({ kind, ops: [op] });
   }
   return groups;
@@ -138,7 +152,7 @@ function messagesOf(ops: readonly Op[], kernel: Kernel, definitions: Definitions
       ranks[rank]!.sends.push({ peer: to.rank, memory: memoryName(kernel, from.tensor), offset: from.offset, length });
       ranks[to.rank]!.receives.push({ peer: rank, memory: memoryName(kernel, to.tensor), offset: to.offset, length });
     }
-  return { kind: "message", ranks };
+  return { kind: "message", ...(ops[0]!.attributes["beside"] === true && { beside: true as const }), ranks };
 }
 
 /** An op of a kernel that would touch memory of a rank beyond, if there is one. */

@@ -1,4 +1,4 @@
-/** Steps of programs that send messages, on emulated ranks: what each rank sends meets what its peer receives. */
+/** Steps of programs that send messages, on emulated ranks: what each rank sends meets what its peer receives, and when. */
 import {
   type DimValues,
   elementsOf,
@@ -8,7 +8,7 @@ import {
   type Run,
   runsOf,
 } from "../../compiler/index.js";
-import { copyInto, type TypedArray } from "../numbers/index.js";
+import { copyInto, randomKey, randomStream, type TypedArray } from "../numbers/index.js";
 import type { PersistentMemory } from "./memory.js";
 
 function overlaps(a: Run, b: Run): boolean {
@@ -66,4 +66,47 @@ export function exchangeMessages(
     }
   for (const [key, left] of waiting)
     if (left.length > 0) throw new InternalCompilerError(`rank ${key}: ${left.length} messages are received that nobody sends`); // prettier-ignore
+}
+
+/** When messages that go on beside launches are carried out: as soon as they may be, no sooner than awaited, or any time between. */
+export type MessageTimes = "early" | "late" | "any";
+
+/** Messages that go on beside launches: each is carried out after those before it, and no later than a launch that awaits it. */
+export class EmulatedLane {
+  private readonly waiting: { readonly at: number; readonly carryOut: () => void }[] = [];
+  private readonly random: () => number;
+
+  /** @param seed of `any` */
+  constructor(
+    private readonly when: MessageTimes = "early",
+    seed = 0,
+  ) {
+    this.random = randomStream(randomKey(seed, 0));
+  }
+
+  /** A launch that failed may have left some. */
+  reset(): void {
+    this.waiting.length = 0;
+  }
+
+  /** @param at number of the step */
+  begin(at: number, carryOut: () => void): void {
+    this.waiting.push({ at, carryOut });
+    this.goOn();
+  }
+
+  /** Carries out those that are to be now. */
+  goOn(): void {
+    if (this.when === "late") return;
+    while (this.waiting.length > 0 && (this.when === "early" || this.random() % 2 === 0)) this.first();
+  }
+
+  /** Carries out all up to a step. */
+  await(at: number): void {
+    while (this.waiting.length > 0 && this.waiting[0]!.at <= at) this.first();
+  }
+
+  private first(): void {
+    this.waiting.shift()!.carryOut();
+  }
 }

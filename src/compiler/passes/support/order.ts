@@ -19,9 +19,11 @@ interface Pending {
   readonly far: Ranks;
   /** Ranks that it happened before when the launch began; none of an access of this launch. */
   readonly before: Ranks;
+  /** Number of the step of messages that it is of and that may still be under way: it then happened before nothing but later messages. */
+  readonly underWay: number | null;
 }
 
-type Known = Pick<Pending, "near" | "far" | "before">;
+type Known = Pick<Pending, "near" | "far" | "before" | "underWay">;
 
 /** An unordered pair of accesses, for messages. */
 export type Conflict = readonly [earlier: Access, later: Access];
@@ -34,6 +36,8 @@ export interface Sync {
 
 export interface Need extends Sync {
   readonly conflict: Conflict;
+  /** The earlier one is of messages under way: no synchronisation orders it, only a wait for them does. */
+  readonly isUnderWay: boolean;
 }
 
 export class Order {
@@ -42,6 +46,8 @@ export class Order {
   /** For each pair of ranks what each notify that no await has taken yet knew. */
   private readonly notified = new Map<string, ReadonlySet<number>[]>();
   private times = 0;
+  /** Steps of messages that have begun. */
+  private messages = 0;
   /** Where notifies and awaits can no longer be matched, an await orders nothing. */
   private isUnmatched = false;
 
@@ -61,6 +67,7 @@ export class Order {
     for (const [pair, queue] of this.notified) copy.notified.set(pair, [...queue]);
     copy.isUnmatched = this.isUnmatched;
     copy.times = this.times;
+    copy.messages = this.messages;
     return copy;
   }
 
@@ -81,7 +88,9 @@ export class Order {
 
   /** Equal texts, equal states; notifies apart, as long as they match. */
   get key(): string {
-    const entries = [...this.pending.values()].flatMap((m) => [...m].map(([k, p]) => `${k}:${p.near}:${p.far}`));
+    const entries = [...this.pending.values()].flatMap((m) =>
+      [...m].map(([k, p]) => `${k}:${p.near}:${p.far}:${p.underWay ?? ""}`),
+    );
     return [...entries.sort(), this.isUnmatched].join("\n");
   }
 
@@ -94,22 +103,43 @@ export class Order {
     this.isUnmatched = true;
   }
 
-  add(access: Access, known: Known = { near: 0n, far: 0n, before: 0n }): void {
+  add(access: Access, known: Known = { near: 0n, far: 0n, before: 0n, underWay: null }): void {
     const place = access.place;
     const entries = this.pending.get(place) ?? new Map<string, Pending>();
     this.pending.set(place, entries);
-    entries.set(access.key, { access, time: this.times++, ...known });
+    // What messages touch beside a rank's kernels stands for nothing that those have touched.
+    const key = known.underWay === null ? access.key : `${access.key} in messages ${known.underWay}`;
+    entries.set(key, { access, time: this.times++, ...known });
   }
 
   /** An access outside the kernel, in the rank's stream: all blocks of the rank come after it. */
   addExternal(access: Access): void {
     const own = bit(access.rank);
-    this.add(access, { near: own, far: own, before: own });
+    this.add(access, { near: own, far: own, before: own, underWay: null });
   }
 
-  /** What of these accesses nothing orders yet, and the weakest order told by the earlier accesses' own ranks. */
-  need(later: Iterable<Access>): Need | null {
-    return this.unordered(later, ({ access: earlier, near, far }, access) => {
+  /** Accesses of a step of messages that goes on beside what its ranks do next. */
+  addMessages(accesses: readonly Access[]): void {
+    const underWay = this.messages++;
+    for (const access of accesses) this.add(access, { near: 0n, far: 0n, before: 0n, underWay });
+  }
+
+  /** What messages touched, but for the `pending` newest steps of them, each rank has waited for. */
+  awaitMessages(pending: number): void {
+    const first = this.messages - pending;
+    for (const entries of this.pending.values())
+      for (const [key, p] of entries)
+        if (p.underWay !== null && p.underWay < first)
+          entries.set(key, { ...p, underWay: null, far: p.far | bit(p.access.rank) });
+  }
+
+  /**
+   * What of these accesses nothing orders yet, and the weakest order told by the earlier accesses' own ranks.
+   * @param isMessage whether they are of messages, which each rank sends and receives one step after the other
+   */
+  need(later: Iterable<Access>, isMessage = false): Need | null {
+    return this.unordered(later, ({ access: earlier, near, far, underWay }, access) => {
+      if (underWay !== null) return isMessage && earlier.rank === access.rank ? null : "grid";
       if ((far & bit(access.rank)) !== 0n) return null;
       const sameBlock = access.position !== null && access.position === earlier.position;
       if (sameBlock && (near & bit(access.rank)) !== 0n) return null;
@@ -130,7 +160,7 @@ export class Order {
   ): Need | null {
     const pairs = new RankPairs(this.world);
     let isGrid = false;
-    let conflict: Conflict | null = null;
+    let [conflict, isUnderWay]: [Conflict | null, boolean] = [null, false];
     for (const access of later) {
       const entries = this.pending.get(access.place);
       if (entries === undefined) continue;
@@ -142,10 +172,11 @@ export class Order {
         if (scope === null || !mayConflict(p.access, access)) continue;
         pairs.add(p.access.rank, access.rank);
         isGrid ||= scope === "grid";
+        isUnderWay ||= p.underWay !== null;
         conflict ??= [p.access, access];
       }
     }
-    return conflict === null ? null : { pairs, isGrid, conflict };
+    return conflict === null ? null : { pairs, isGrid, conflict, isUnderWay };
   }
 
   sync({ pairs, isGrid }: Sync): void {
@@ -205,7 +236,7 @@ export class Order {
       const whole = wholeOf(access);
       const twin = this.pending.get(whole.place)?.get(whole.key);
       const both = twin === undefined ? known : known & twin.far;
-      this.add(whole, { near: both, far: both, before: both });
+      this.add(whole, { near: both, far: both, before: both, underWay: null });
     }
     this.update((p) => p);
     if (this.hasOpenNotifies) this.giveUpMatching();
@@ -215,7 +246,8 @@ export class Order {
   private update(change: (p: Pending) => Pending): void {
     for (const entries of this.pending.values())
       for (const [key, p] of entries) {
-        const next = change(p);
+        // No rank has seen the end of what is under way.
+        const next = p.underWay === null ? change(p) : p;
         if (next.far === this.everybody) entries.delete(key);
         else if (next !== p) entries.set(key, next);
       }

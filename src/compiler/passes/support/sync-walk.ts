@@ -6,6 +6,7 @@
  * iterations. Others are walked until nothing changes. What no synchronisation can stand in, such as a tile loop or a condition
  * that differs from rank to rank, is one step.
  */
+import { InternalCompilerError } from "../../diagnostics/ice.js";
 import { isParameter, type Kernel, type Op, type Region, type Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { walkKernel } from "../../ir/visit.js";
@@ -141,6 +142,7 @@ export class SyncWalk {
       if (states[round] === states[round - period]) return;
       this.cost = this.around === null ? 0 : AROUND_COST;
       this.sequence(kernel.body.ops, this.shared.valuesIn(round));
+      this.order.awaitMessages(0);
       this.settle(kernel.body, this.shared.callers, true);
       if (this.missing.length > 0) return;
       this.order.nextLaunch(kept, this.around);
@@ -159,6 +161,7 @@ export class SyncWalk {
       else if (op.name === "barrier") this.sync(meaningOf(op, this.shared.kernel.world));
       else if (op.name === "notify" || op.name === "await") this.words([[op, values]]);
       else if (op.name === "message") this.message(op, values);
+      else if (op.name === "message_wait") this.awaitMessages(op);
       else if (this.shared.isUniformLoop(op)) this.loop(op, values);
       else if (this.shared.isUniformIf(op)) this.branches(op, values);
       else if (op.name === "if" && hasSync(op)) this.wordsIn(op, values);
@@ -181,10 +184,19 @@ export class SyncWalk {
    * receives it. No message says anything of other memory, for one of no elements is not sent.
    */
   private message(op: Op, values: readonly RankValues[]): void {
-    const onStream: Sync = { pairs: RankPairs.self(this.shared.kernel.world), isGrid: true };
-    this.order.sync(onStream);
+    this.order.sync(this.onStream);
     this.step(op, values);
-    this.order.sync(onStream);
+    if (op.attributes["beside"] !== true) this.order.sync(this.onStream);
+  }
+
+  private awaitMessages(op: Op): void {
+    this.order.awaitMessages(op.attributes["pending"] as number);
+    this.order.sync(this.onStream);
+  }
+
+  /** What lies between two kernels of each rank. */
+  private get onStream(): Sync {
+    return { pairs: RankPairs.self(this.shared.kernel.world), isGrid: true };
   }
 
   private step(op: Op, values: readonly RankValues[]): void {
@@ -197,17 +209,20 @@ export class SyncWalk {
     const named = this.isOdd ? accesses.map((a) => (hasCopies(a) ? this.shared.otherCopy(a) : a)) : accesses;
     this.shared.looks += named.length;
     this.settle(op, named, false);
-    for (const a of named) this.order.add(a);
+    if (op.name === "message" && op.attributes["beside"] === true) this.order.addMessages(named);
+    else for (const a of named) this.order.add(a);
   }
 
   /** Applies what is planned for a place, and more of it if these accesses need more. */
   private settle(place: Place, accesses: readonly Access[], isAfter: boolean): void {
-    const need = (): Need | null => (isAfter ? this.order.needAfter(accesses) : this.order.need(accesses));
+    const isMessage = !isAfter && "name" in place && place.name === "message";
+    const need = (): Need | null => (isAfter ? this.order.needAfter(accesses) : this.order.need(accesses, isMessage));
     let planned = this.plan.get(place, this.iteration);
     const before = this.mode === "place" ? this.order.copy() : this.order;
     if (planned !== undefined) this.sync(planned);
     for (let more = need(); more !== null; more = need()) {
       if (this.mode !== "place") return void this.missing.push({ place, conflict: more.conflict });
+      if (more.isUnderWay) throw new InternalCompilerError(`what goes on beside messages touches what they do: ${more.conflict.map((a) => a.key).join(" and ")}`); // prettier-ignore
       const grown: Sync = planned === undefined ? more : both(planned, more);
       // Blocks of one number would do after what is planned, but it is all one synchronisation.
       const isSame = planned !== undefined && sizeOf(grown) === sizeOf(planned);
