@@ -23,6 +23,7 @@ import { closeAll, closedAfterEach, connectRanks, onAll, useFakeMachine } from "
 
 beforeAll(() => {
   useFakeMachine();
+  vi.stubEnv("COLLC_OVERLAP_MESSAGES", "1");
   vi.stubEnv("COLLC_NCCL", path.join(packageRoot(), "build/Release/fake-nccl/libnccl.so.2"));
 });
 // What a process makes once is there before the tests count.
@@ -73,7 +74,9 @@ class Rank {
   ) {}
 
   static async of(group: DeviceGroup): Promise<Rank> {
-    const communicator = await group.librarySteps.open({ plan: { by: 1, choices: [{ below: null, steps: STEPS }] } });
+    const { message: communicator } = await group.librarySteps.open({
+      plan: { by: 1, choices: [{ below: null, steps: STEPS }] },
+    });
     const memory = new SharedMemory(group, "exchange", MEMORY);
     await memory.place({});
     const source = group.allocateLocal(2 * BYTES).memory;
