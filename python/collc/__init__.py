@@ -8,6 +8,7 @@ Neither is imported before it is asked for.
 from typing import Any
 
 from .artifacts import Artifacts, Program, open
+from .dlpack import DeviceTensor, from_dlpack
 from .errors import CollcError, DeviceError, DriverError, FileError, RequirementError, WaitTimeout
 from .exchange import Exchange, connect
 from .gpu import Gpu, SymmetricMemory
@@ -17,6 +18,7 @@ __all__ = [
     "Artifacts",
     "CollcError",
     "DeviceError",
+    "DeviceTensor",
     "DriverError",
     "Exchange",
     "FileError",
@@ -27,6 +29,7 @@ __all__ = [
     "SymmetricMemory",
     "WaitTimeout",
     "connect",
+    "from_dlpack",
     "open",
 ]
 

@@ -7,6 +7,7 @@ import os
 from ctypes import POINTER, byref, c_char_p, c_int, c_size_t, c_uint, c_uint8, c_uint32, c_uint64, c_ulonglong, c_void_p
 from typing import Any, Sequence
 
+from .dlpack import DeviceTensor, bytes_of
 from .errors import DeviceError, DriverError
 from .exchange import Exchange
 
@@ -302,6 +303,17 @@ class SymmetricMemory:
         self.gpu.driver("cuMemcpyDtoHAsync_v2", staged, self.pointer + offset, count, self.gpu.stream)
         self.gpu.synchronize()
         return bytes(staged)
+
+    def tensor(self, shape: Sequence[int], dtype: str, offset: int = 0) -> DeviceTensor:
+        """
+        Elements from an offset in bytes on, which programs and, by DLPack, other libraries take: `torch.from_dlpack(memory.tensor((n,), "f32"))`.
+        Nothing may use them once the memory is closed.
+
+        Raises ValueError for what is not within it, RequirementError for a dtype that collc has not.
+        """
+        self._inside(offset, bytes_of(shape, dtype))
+        pointers = [pointer + offset for pointer in self.pointers]
+        return DeviceTensor(self.pointer + offset, shape, dtype, device=self.gpu.device, pointers=pointers, gpu=self.gpu, owner=self)
 
     def _inside(self, offset: int, count: int) -> None:
         if offset < 0 or count < 0 or offset + count > self.bytes:

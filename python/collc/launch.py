@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Mapping, Sequence
 
 from . import gpu as _gpu
-from .artifacts import DTYPE_BYTES, Buffer, Dims, Kernel, Program, evaluate
+from .artifacts import DTYPE_BYTES, Buffer, Dims, Kernel, Program, Tensor, evaluate
+from .dlpack import DeviceTensor
 from .errors import CollcError, DeviceError, RequirementError, WaitTimeout
 from .gpu import Gpu, LaunchAttribute, LaunchConfig, SymmetricMemory, pointers_of
 from .tensor_maps import tensor_maps
@@ -259,7 +260,7 @@ class LoadedProgram:
     def launch(
         self,
         dims: Dims,
-        tensors: Mapping[str, int | SymmetricMemory | Sequence[int]],
+        tensors: Mapping[str, int | DeviceTensor | SymmetricMemory | Sequence[int]],
         *,
         numbers: Mapping[str, float] | None = None,
         stream: int | None = None,
@@ -268,7 +269,8 @@ class LoadedProgram:
         Enqueues what the plan has for these dimensions.
 
         `tensors`: of a symmetric one the addresses of all ranks, as mapped here, or SymmetricMemory; of another one this rank's address, or
-        the same. `numbers`: those of the signature. `stream`: a CUstream; default the GPU's own.
+        the same. DeviceTensor, whose dtype and shape are held against the program's, does for either. `numbers`: those of the signature.
+        `stream`: a CUstream; default the GPU's own.
 
         Raises RequirementError for what does not fit the program.
         """
@@ -277,7 +279,7 @@ class LoadedProgram:
     def prepare(
         self,
         dims: Dims,
-        tensors: Mapping[str, int | SymmetricMemory | Sequence[int]],
+        tensors: Mapping[str, int | DeviceTensor | SymmetricMemory | Sequence[int]],
         *,
         numbers: Mapping[str, float] | None = None,
     ) -> Prepared:
@@ -314,6 +316,9 @@ class LoadedProgram:
         given: dict[str, Sequence[int]] = {}
         for name, tensor in program.tensors.items():
             value = tensors[name]
+            if isinstance(value, DeviceTensor):
+                self._require(tensor, value, dims)
+                value = value.pointer if value.pointers is None else value.pointers
             pointers = [value] * program.ranks if isinstance(value, int) else list(pointers_of(value))
             if tensor.is_symmetric and isinstance(value, int) and program.ranks > 1:
                 raise RequirementError(f"'{name}' must be symmetric: give the addresses of all ranks")
@@ -333,6 +338,16 @@ class LoadedProgram:
                         "addresses must be equal modulo 16"
                     )
         return given
+
+    def _require(self, tensor: Tensor, given: DeviceTensor, dims: Dims) -> None:
+        """Raises RequirementError for elements of another dtype or shape, elsewhere, or not one after the other."""
+        shape = tensor.shape(dims)
+        if (given.dtype, given.shape) != (tensor.dtype, shape):
+            raise RequirementError(f"'{tensor.name}' is {tensor.dtype}{list(shape)}; given is {given.dtype}{list(given.shape)}")
+        if given.device != self.gpu.device:
+            raise RequirementError(f"'{tensor.name}' is on GPU {given.device}, and the program on GPU {self.gpu.device}")
+        if not given.is_row_major:
+            raise RequirementError(f"'{tensor.name}' has the strides {list(given.strides)}: its elements must lie row by row")
 
     def _argument(
         self,

@@ -1,5 +1,7 @@
 """The package without PyTorch and without a GPU, against the fake driver. Run by test/python/python.test.ts with COLLC_TEST_* set."""
 
+import ctypes
+import gc
 import json
 import os
 import shutil
@@ -8,9 +10,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import weakref
 from pathlib import Path
 
 import collc
+from collc import dlpack
 from collc.artifacts import evaluate
 from collc.gpu import Driver
 
@@ -241,6 +245,118 @@ class OneRank(unittest.TestCase):
             finally:
                 os.environ["FAKE_CUDA_FAIL"] = ""
             self.assertEqual([self.gpu.attribute(9000 + kind) for kind in range(10)], before, call)
+
+
+class Dlpack(unittest.TestCase):
+    """Tensors of others and for others: what stands for GPU memory here is the host's."""
+
+    def setUp(self) -> None:
+        self.memory = (ctypes.c_float * 12)(*range(12))
+        self.address = ctypes.addressof(self.memory)
+
+    def test_goes_out_and_comes_back_as_it_lies(self) -> None:
+        for dtype in dlpack._TYPES:
+            with self.subTest(dtype):
+                for shape, strides in [((3, 4), None), ((4, 3), (1, 4)), ((), None), ((0, 5), None), ((2, 1, 3), None)]:
+                    given = collc.DeviceTensor(self.address, shape, dtype, device=3, strides=strides)
+                    back = collc.from_dlpack(given, stream=7)
+                    self.assertEqual((back.shape, back.strides, back.dtype, back.device), (given.shape, given.strides, dtype, 3))
+                    self.assertEqual(back.pointer, 0 if 0 in shape else self.address)
+                    self.assertEqual(back.is_row_major, strides is None)
+        gc.collect()
+
+    def test_memory_lives_as_long_as_somebody_has_it(self) -> None:
+        class Owner:
+            pass
+
+        owner = Owner()
+        alive = weakref.ref(owner)
+        before = len(dlpack._given)
+        given = collc.DeviceTensor(self.address, (3,), "f32", owner=owner)
+        del owner
+        back = collc.from_dlpack(given)
+        del given
+        gc.collect()
+        self.assertIsNotNone(alive())
+        self.assertEqual(len(dlpack._given), before + 1)
+        del back
+        gc.collect()
+        self.assertIsNone(alive())
+        # A capsule that nobody takes ends by itself.
+        capsule = collc.DeviceTensor(self.address, (3,), "f32").__dlpack__()
+        self.assertEqual(len(dlpack._given), before + 1)
+        del capsule
+        gc.collect()
+        self.assertEqual(len(dlpack._given), before)
+
+    def test_refuses_what_is_no_tensor_of_a_gpu(self) -> None:
+        class Other:
+            def __init__(self, made: collc.DeviceTensor, **fields: int) -> None:
+                self.made, self.fields = made, fields
+
+            def __dlpack_device__(self) -> tuple:
+                return self.made.__dlpack_device__()
+
+            def __dlpack__(self, **options: object) -> object:
+                capsule = self.made.__dlpack__(stream=-1)
+                managed = dlpack._Managed.from_address(dlpack._python.PyCapsule_GetPointer(id(capsule), b"dltensor"))
+                for name, value in self.fields.items():
+                    setattr(managed.tensor.dtype, name, value)
+                return capsule
+
+        there = collc.DeviceTensor(self.address, (3,), "f32")
+        with self.assertRaisesRegex(collc.DeviceError, "DLPack's device 1, which is no GPU of CUDA"):
+            collc.from_dlpack(collc.DeviceTensor(self.address, (3,), "f32", kind=1))
+        for fields in [{"code": 5, "bits": 64}, {"bits": 64}, {"lanes": 4}]:
+            with self.assertRaisesRegex(collc.RequirementError, "collc has no dtype of DLPack's code"):
+                collc.from_dlpack(Other(there, **fields))
+        self.assertEqual(collc.from_dlpack(Other(there)).dtype, "f32")
+        with self.assertRaisesRegex(collc.RequirementError, "gives no capsule called 'dltensor'"):
+            collc.from_dlpack(type("Odd", (), {"__dlpack_device__": lambda self: (2, 0), "__dlpack__": lambda self, stream: object()})())
+        with self.assertRaisesRegex(collc.RequirementError, "there is no dtype 'f64'; there are i8, "):
+            collc.DeviceTensor(self.address, (3,), "f64")
+        for options in [{"copy": True}, {"dl_device": (1, 0)}]:
+            with self.assertRaises(BufferError):
+                there.__dlpack__(**options)
+
+    def test_the_gpu_is_done_with_it_before_others_have_it(self) -> None:
+        waited = []
+        gpu = type("Gpu", (), {"synchronize": lambda self: waited.append(self)})()
+        there = collc.DeviceTensor(self.address, (3,), "f32", gpu=gpu)
+        there.__dlpack__(stream=-1)
+        self.assertEqual(len(waited), 0)
+        there.__dlpack__(stream=1)
+        there.__dlpack__()
+        self.assertEqual(len(waited), 2)
+
+    def test_programs_take_it_where_it_is_what_they_have(self) -> None:
+        gpu = collc.Gpu(0, driver=Driver(LIBCUDA))
+        loaded = collc.open(FOLDER).find("scaled", ranks=2, dtypes={"T": "f32"}).load(gpu, rank=0, shapes=[{"n": 64}], max_blocks=16)
+        self.addCleanup(loaded.close)
+        _, memory = gpu.allocate_host(loaded.symmetric_bytes + 128)
+        memory += -memory % 128
+        loaded.attach([memory, memory])
+        x = collc.DeviceTensor(4096, (64,), "f32", pointers=[4096, 8192])
+        y = collc.DeviceTensor(12288, (64,), "f32", pointers=[12288, 16384])
+        before = len(launches())
+        numbers = {"eps": 0.5, "step": 7}
+        loaded.launch({"n": 64}, {"x": x, "y": y}, numbers=numbers)
+        loaded.launch({"n": 64}, {"x": [4096, 8192], "y": [12288, 16384]}, numbers=numbers)
+        first, second = launches()[before:]
+        tensors = [(p["kind"], p.get("buffer")) for k in loaded.target.kernels if k.symbol == first["launch"] for p in k.parameters]
+        places = [i for i, (_, buffer) in enumerate(tensors) if buffer in ("x", "y")]
+        self.assertGreater(len(places), 1)
+        self.assertEqual([first["parameters"][i] for i in places], [second["parameters"][i] for i in places])
+        wrong = [
+            (collc.DeviceTensor(4096, (63,), "f32", pointers=[4096, 8192]), r"'x' is f32\[64\]; given is f32\[63\]"),
+            (collc.DeviceTensor(4096, (64,), "i32", pointers=[4096, 8192]), r"'x' is f32\[64\]; given is i32\[64\]"),
+            (collc.DeviceTensor(4096, (64,), "f32", device=1, pointers=[4096, 8192]), "'x' is on GPU 1, and the program on GPU 0"),
+            (collc.DeviceTensor(4096, (64,), "f32", strides=(2,), pointers=[4096, 8192]), "its elements must lie row by row"),
+            (collc.DeviceTensor(4096, (64,), "f32"), "'x' must be symmetric: give the addresses of all ranks"),
+        ]
+        for given, message in wrong:
+            with self.assertRaisesRegex(collc.RequirementError, message):
+                loaded.launch({"n": 64}, {"x": given, "y": y}, numbers=numbers)
 
 
 class Ranks(unittest.TestCase):

@@ -1,5 +1,7 @@
 """Surgery on graphs and regions' memory with PyTorch, without GPUs and ranks. Run as test_torch, with the compiler's command in COLLC_COMMAND."""
 
+import ctypes
+import gc
 import json
 import subprocess
 import tempfile
@@ -13,9 +15,10 @@ from torch._dynamo.source import ConstantSource
 from torch._subclasses import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
 
-from collc import fx, regions, surgery
+from collc import dlpack, fx, regions, surgery
 from collc.compiler import find
-from collc.errors import FileError
+from collc.dlpack import DeviceTensor, from_dlpack
+from collc.errors import DeviceError, FileError
 from collc.partition import Binding, Partition, Step, _binding
 from collc.regions import Region
 
@@ -88,6 +91,33 @@ class Surgery(unittest.TestCase):
 
     def test_memory_order_of_what_is_square_at_the_hint(self) -> None:
         self.orders(8, True)
+
+
+class Dlpack(unittest.TestCase):
+    """Memory of the host, which PyTorch for CPUs takes."""
+
+    def test_torch_takes_tensors_of_collc(self) -> None:
+        memory = (ctypes.c_float * 12)(*range(12))
+        at = ctypes.addressof(memory)
+        given = DeviceTensor(at, (3, 4), "f32", owner=memory, kind=1)
+        taken = torch.from_dlpack(given)
+        self.assertEqual((taken.tolist(), taken.data_ptr()), ([[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]], at))
+        taken[1, 2] = 60
+        self.assertEqual(memory[6], 60)
+        turned = torch.from_dlpack(DeviceTensor(at, (4, 3), "bf16", strides=(1, 4), kind=1))
+        self.assertEqual((turned.shape, turned.stride(), turned.dtype), ((4, 3), (1, 4), torch.bfloat16))
+        count = len(dlpack._given)
+        del taken, turned
+        gc.collect()
+        self.assertEqual(len(dlpack._given), count - 2)
+
+    def test_and_collc_takes_those_of_torch_on_gpus(self) -> None:
+        x = torch.arange(6.0).view(2, 3).t()
+        with self.assertRaisesRegex(DeviceError, "no GPU of CUDA: move it there first"):
+            from_dlpack(x)
+        with mock.patch.object(torch.Tensor, "__dlpack_device__", lambda self: (2, 0)), mock.patch.object(dlpack, "_LEGACY_STREAM", None):
+            there = from_dlpack(x)
+        self.assertEqual((there.shape, there.strides, there.dtype, there.pointer), ((3, 2), (1, 3), "f32", x.data_ptr()))
 
 
 class Memory:
