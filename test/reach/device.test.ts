@@ -102,7 +102,7 @@ describe("messages", () => {
     open.push(...groups);
     const { manifest } = compiledFor("all_gather/push", { hosts: 2, gpus: 1 });
     const step = { kind: "library", library: "nccl", call: "all_gather", input: "x", output: "y", root: 0 } as const;
-    const plan = { choices: [...manifest!.plan.choices, { below: null, steps: [step] }] } as Manifest["plan"];
+    const plan: Manifest["plan"] = { by: 1, choices: [...manifest!.plan.choices, { below: null, steps: [step] }] };
     await onAll(groups, async (group) => {
       const { message, library } = await group.librarySteps.open({ plan });
       const { provider } = group as unknown as { readonly provider: NcclWindowProvider };
