@@ -284,8 +284,9 @@ if __name__ == "__main__":
     tried("a layer", layers(1), grad=False, programs=4, take="all")
     tried("its gradients", layers(1), grad=True, programs=8, take="all")
     launched = Program.launches
-    tried("two layers, what is faster", layers(2), grad=False, programs=8, rounds=2)
-    assert Program.launches == launched + 16
+    # Three of the four sums are no faster as programs of their own, what copies take counted.
+    tried("two layers, what is faster", layers(2), grad=False, programs=5, rounds=2)
+    assert Program.launches == launched + 10
     grown = Program.grown
     tried_sizes("sizes", Rows(True), [8, 12, 6, 4, 64, 100])
     assert Program.grown > grown
@@ -320,7 +321,7 @@ if __name__ == "__main__":
         torch._dynamo.reset()
         compiled_example.main("cpu", dtype, sizes, 32, cache=cache, measure=False, machine="h200x4")
     assert said.getvalue().startswith(f"rank {rank}: as without collc\n"), said.getvalue()
-    assert ("4 of 4 programs taken" in said.getvalue()) == (rank == 0), said.getvalue()
+    assert ("3 of 4 programs taken" in said.getvalue()) == (rank == 0), said.getvalue()
     print("the example", flush=True)
 
     collc.release()
