@@ -1,6 +1,6 @@
 /** `collc bench`: times kernels the way the baselines were timed, next to NCCL in the same run. */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { domainOf, DTYPE_NAMES, type DType, type Reach } from "../compiler/index.js";
+import { DTYPE_NAMES, type DType, type Reach } from "../compiler/index.js";
 import { floorOf, machineFacts } from "../bench/machine.js";
 import { casesOf, measure } from "../bench/measure.js";
 import { type NcclPeer, ncclPeer } from "../bench/peers.js";
@@ -11,7 +11,7 @@ import { timeTorch, torchPeers, torchVersion, withTorch } from "../bench/torch-p
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
-import { chosenReach, reachText } from "../runtime/reach.js";
+import { chosenReach, pretendHostToNccl, reachText } from "../runtime/reach.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
@@ -224,14 +224,6 @@ function parseCases(suite: SuiteName, options: BenchOptions, { backend, ranks }:
     const shape = suites[suite].unit === "bytes" ? "bytes, such as 1024, 64Ki or 1Mi" : "M×N×K, such as 512x8192x8192";
     throw new UsageError(`'${error.message}' is no size of ${suite}`, `sizes are ${shape}`);
   }
-}
-
-/**
- * Tells NCCL that this rank's host is another than that of ranks beyond its domain, so that messages and peers go through what
- * NCCL takes between hosts, as they would there. A host that the environment names stays.
- */
-function pretendHostToNccl(rank: number, reach: Reach): void {
-  process.env["NCCL_HOSTID"] ??= `pretended-host-${domainOf(rank, reach)}`;
 }
 
 async function run(

@@ -79,7 +79,7 @@ async function tune(io: Io, names: readonly string[], options: TuneOptions): Pro
   if (unknown !== undefined)
     throw new UsageError(`there is no conversion '${unknown}'`, suggestion(unknown, known, "conversions"));
   const place = choosePlace(io, options);
-  requireWholeReach("tune", place.ranks);
+  requireWholeReach(place.ranks);
   if (place.backend === "cpu" && options.out === undefined)
     throw new UsageError(
       "times of the emulation say nothing about a machine",

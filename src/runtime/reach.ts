@@ -1,5 +1,5 @@
 /** Which ranks share addresses, as the command line says or the environment pretends. */
-import { isWhole, parseReach, type Reach } from "../compiler/index.js";
+import { domainOf, isWhole, parseReach, type Reach } from "../compiler/index.js";
 import { readEnv } from "./env.js";
 import { UsageError } from "./errors.js";
 
@@ -37,15 +37,23 @@ export function ranksOfReach(option: string | undefined): number | null {
 }
 
 /**
- * For commands that measure what a machine does: nobody shall take the times of messages for those of a machine of one host.
+ * For `collc tune`, whose file has no reach: nobody shall take the times of messages for those of a machine of one host.
  * @throws UsageError where the environment parts the ranks
  */
-export function requireWholeReach(command: string, world: number): void {
+export function requireWholeReach(world: number): void {
   if (pretendedReach(world) === undefined) return;
   throw new UsageError(
-    `${command} measures ranks that share addresses, and ${VARIABLE} is ${readEnv(VARIABLE)}`,
-    "unset it; `collc run --reach` times a program across hosts that are pretended",
+    `tune measures ranks that share addresses, and ${VARIABLE} is ${readEnv(VARIABLE)}`,
+    "unset it; `collc bench --reach` measures hosts that are pretended",
   );
+}
+
+/**
+ * Tells NCCL that this rank's host is another than that of ranks beyond its domain, so that messages and NCCL's own collectives go through
+ * what NCCL takes between hosts, as they would there. To be called before this process opens NCCL. A host that the environment names stays.
+ */
+export function pretendHostToNccl(rank: number, reach: Reach): void {
+  process.env["NCCL_HOSTID"] ??= `pretended-host-${domainOf(rank, reach)}`;
 }
 
 /**

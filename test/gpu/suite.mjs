@@ -11,13 +11,13 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { compile, domainOf, fitDims } from "../../dist/src/compiler/index.js";
+import { compile, fitDims } from "../../dist/src/compiler/index.js";
 import { connect } from "../../dist/src/runtime/connect.js";
 import { detectLauncher } from "../../dist/src/runtime/env.js";
 import { importsFromDisk, libraryFromDisk } from "../../dist/src/runtime/imports.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
 import { allocate, bytesOf, fillPoison } from "../../dist/src/runtime/numbers/index.js";
-import { chosenReach } from "../../dist/src/runtime/reach.js";
+import { chosenReach, pretendHostToNccl } from "../../dist/src/runtime/reach.js";
 import { checkOutputs, generatedInputs, makeRankInputs } from "../../dist/src/runtime/reference/index.js";
 import { someScalars } from "../../dist/src/runtime/shapes.js";
 
@@ -106,7 +106,7 @@ function largeCases(manifest, dtype) {
 
 async function runRank() {
   const reach = chosenReach(options.reach, ranks);
-  if (reach !== undefined) process.env.NCCL_HOSTID ??= `pretended-host-${domainOf(detectLauncher().rank, reach)}`;
+  if (reach !== undefined) pretendHostToNccl(detectLauncher().rank, reach);
   const group = await connect({ backend: options.backend, ranks, timeoutMs: 20_000 });
   const rank = group.localRanks[0];
   const { backend } = group;
@@ -118,6 +118,7 @@ async function runRank() {
     const text = readFileSync(path.join(kernels, file), "utf8");
     for (const dtype of options.dtypes.split(",")) {
       const mapping = JSON.parse(options.mapping);
+      // Programs of one name take the library's ways, as users get them.
       const compiled = compile(text, {
         ...{ file: path.join(kernels, file), ranks, dtype, reach, mapping },
         ...{ resolve: importsFromDisk, library: libraryFromDisk },
