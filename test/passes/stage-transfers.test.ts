@@ -4,6 +4,7 @@ import { compile } from "../../src/compiler/driver.js";
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import { printKernel } from "../../src/compiler/ir/print.js";
+import { verify } from "../../src/compiler/ir/verify.js";
 import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { transfersOf } from "../../src/compiler/passes/stage-transfers.js";
 import { verifySync } from "../../src/compiler/passes/support/verify-sync.js";
@@ -107,6 +108,24 @@ describe("by packets", () => {
     const { cuda } = compile(ONE_SHOT, { ranks: 4, dtype: "bf16", mapping: PACKETS });
     expect(cuda).toMatch(/load_packets<InvertedPacket>\(\w+_data, /);
     expect(cuda).toMatch(/Vec<u16, 8> \w+_data\[4\];/);
+  });
+});
+
+describe("few elements, of a wider dtype than what else a kernel moves", () => {
+  const text = `collective f(x: i32[1] partial(max), v: T[k, n] local) -> (y: i32[1] replicated, t: T[n, k] local) where n >= 12 and k >= 12 {
+  y = all_reduce(x)
+  t = transpose(v + v)
+}`;
+
+  it("go in packets that hold them", () => {
+    const { snapshots, kernel, diagnostics } = compile(text, { ranks: 2, dtype: "i8", mapping: PACKETS });
+    expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+    expect(names(kernel!).get("packet_store")).toBeGreaterThan(0);
+    const device = printKernel(snapshots.at(-1)!.kernel, { spans: false });
+    // Two numbers of four bytes are what an epoch leaves room for.
+    expect(device).toMatch(/packet_load .*: vec<2 x i32>/);
+    const wider = device.replaceAll("vec<2 x i32>", "vec<4 x i32>");
+    expect(() => verify(parseKernel(wider), "as changed")).toThrow("packet_load: has 16 bytes, and a packet holds 8");
   });
 });
 

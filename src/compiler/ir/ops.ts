@@ -83,6 +83,8 @@ export const UNARY_FUNCTIONS = [
 export const COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"] as const;
 export const FOLDS = ["sum", "mean", "min", "max", "prod"] as const;
 export const PACKET_FORMATS = ["epoch", "inverted"] as const;
+/** Bytes of data in a packet of 16. */
+export const PACKET_BYTES: Readonly<Record<(typeof PACKET_FORMATS)[number], number>> = { epoch: 8, inverted: 16 };
 export const REDUCTIONS = ["sum", "min", "max", "prod"] as const;
 
 // prettier-ignore

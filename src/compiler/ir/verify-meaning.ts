@@ -3,8 +3,10 @@
  * bodies spread over threads do not synchronise, constants stay inside known bounds.
  */
 import { type Buffer, isRemote, type Kernel, type Op, type Region, text, type Value } from "./module.js";
-import { definitionOf, type LoopMap, type OpName } from "./ops.js";
+import { DTYPES } from "../types/dtype.js";
+import { definitionOf, type LoopMap, type OpName, PACKET_BYTES, type PACKET_FORMATS } from "./ops.js";
 import { RankPairs } from "./rank-pairs.js";
+import { lanesOf } from "./types.js";
 import type { Problem } from "./verify-structure.js";
 
 export function verifyMeaning(kernel: Kernel): Problem[] {
@@ -81,11 +83,19 @@ class MeaningVerifier {
         this.report(op, `the ${role}'s threads do not meet after they have waited`);
       if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
       else if (op.name === "load" || op.name === "store") this.bounds(op);
+      else if (op.name === "packet_store" || op.name === "packet_load") this.packet(op);
       else if (definitionOf(op.name).effect !== "pure") this.uniformity(op, around);
       if (op.regions.length === 0) continue;
       const inside = insideOf(op, around);
       for (const inner of op.regions) this.region(inner, inside);
     }
+  }
+
+  private packet(op: Op): void {
+    const { type } = op.name === "packet_store" ? op.operands[0]! : op.results[0]!;
+    const bytes = lanesOf(type) * DTYPES[this.buffers.get(text(op, "even"))!.dtype].bytes;
+    const most = PACKET_BYTES[text(op, "format") as (typeof PACKET_FORMATS)[number]];
+    if (bytes > most) this.report(op, `has ${bytes} bytes, and a packet holds ${most}`);
   }
 
   private uniformity(op: Op, { spread, isUneven, isOverRanks, parents }: Around): void {

@@ -1,5 +1,6 @@
 /** How many neighbouring elements one thread takes at once; one number for all loops of a kernel. */
 import type { Buffer, Kernel } from "../../ir/module.js";
+import { PACKET_BYTES, type PACKET_FORMATS } from "../../ir/ops.js";
 import { DTYPES } from "../../types/dtype.js";
 import { type Extent, extentNames } from "../../types/extent.js";
 import type { PassOptions } from "../options.js";
@@ -22,19 +23,20 @@ export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBy
   // Scratch that no peer touches crosses no link, and whole sectors of it are as good as whole accesses.
   const near = (b: Buffer): boolean => b.role === "scratch" && !b.symmetric;
   const long = far.some((b) => !near(b)) ? far.filter((b) => !near(b)) : far;
-  const sizes = (long.length > 0 ? long : buffers).map((b) => DTYPES[b.dtype].bytes);
+  // Each vector of a packet is one's, however few there are.
+  const packets = buffers.filter((b) => b.role === "packet");
+  const sizes = [...(long.length > 0 ? long : buffers), ...packets].map((b) => DTYPES[b.dtype].bytes);
   return bytes / Math.max(...sizes, 1);
 }
 
-/** Bytes of data in a packet of 16: a thread's vector is what one holds. */
-const PACKET_BYTES = { epoch: 8, inverted: 16 };
+/** A thread's vector is what a packet holds. */
 export const MOST_PACKET_BYTES = Math.max(...Object.values(PACKET_BYTES));
 
 /**
  * What tells that a packet has arrived, one format for a kernel; null if it has none. Floats have patterns that stand for the
  * same, so that one can be spared; integers have not.
  */
-export function packetFormat(kernel: Kernel): keyof typeof PACKET_BYTES | null {
+export function packetFormat(kernel: Kernel): (typeof PACKET_FORMATS)[number] | null {
   const packets = kernel.buffers.filter((b) => b.role === "packet");
   if (packets.length === 0) return null;
   return packets.every((b) => DTYPES[b.dtype].kind === "float") ? "inverted" : "epoch";
