@@ -72,30 +72,34 @@ export class ExpressionParser extends CstParser {
 
   // -- expressions ---------------------------------------------------------------------------------
 
-  readonly expression = this.RULE("expression", () => {
+  /** @param isBound of a range that a `where` gives: an `and` behind it begins the next condition */
+  readonly expression = this.RULE("expression", (isBound = false) => {
     this.SUBRULE(this.operand);
-    this.MANY(() => {
-      this.OR([
-        { ALT: () => this.CONSUME(T.Or, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.And, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Equal, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.NotEqual, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.LessEqual, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.GreaterEqual, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Less, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Greater, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Plus, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Minus, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Caret, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Ampersand, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.ShiftLeft, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.ShiftRight, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Star, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Slash, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.Percent, { LABEL: "operator" }) },
-        { ALT: () => this.CONSUME(T.MatMul, { LABEL: "operator" }) },
-      ]);
-      this.SUBRULE2(this.operand);
+    this.MANY({
+      GATE: () => !(tokenMatcher(this.LA(1), T.And) && (isBound || this.isLimitAhead())),
+      DEF: () => {
+        this.OR([
+          { ALT: () => this.CONSUME(T.Or, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.And, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Equal, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.NotEqual, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.LessEqual, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.GreaterEqual, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Less, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Greater, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Plus, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Minus, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Caret, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Ampersand, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.ShiftLeft, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.ShiftRight, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Star, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Slash, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.Percent, { LABEL: "operator" }) },
+          { ALT: () => this.CONSUME(T.MatMul, { LABEL: "operator" }) },
+        ]);
+        this.SUBRULE2(this.operand);
+      },
     });
   });
 
@@ -246,6 +250,11 @@ export class ExpressionParser extends CstParser {
 
   protected isCallAhead(): boolean {
     return this.LA(2).tokenType === T.LeftParen && this.LA(1).endLine === this.LA(2).startLine;
+  }
+
+  /** Whether `and counts in …` is ahead: after a condition of a `where`, one that limits elements. */
+  private isLimitAhead(): boolean {
+    return this.LA(2).tokenType === T.Name && this.LA(3).tokenType === T.In;
   }
 
   private isFoldAhead(): boolean {

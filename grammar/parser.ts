@@ -96,6 +96,14 @@ export class CollParser extends ExpressionParser {
 
   readonly where = this.RULE("where", () => {
     this.CONSUME(T.Where);
+    this.SUBRULE(this.clause);
+    this.MANY(() => {
+      this.CONSUME(T.And);
+      this.SUBRULE2(this.clause);
+    });
+  });
+
+  readonly clause = this.RULE("clause", () => {
     this.OR([
       {
         GATE: () => this.LA(2).tokenType === T.In,
@@ -109,7 +117,7 @@ export class CollParser extends ExpressionParser {
                 ALT: () => {
                   this.SUBRULE(this.expression, { LABEL: "from" });
                   this.CONSUME(T.DotDot);
-                  this.SUBRULE2(this.expression, { LABEL: "to" });
+                  this.SUBRULE2(this.expression, { LABEL: "to", ARGS: [true] });
                 },
               },
             ],

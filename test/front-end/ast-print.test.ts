@@ -116,3 +116,14 @@ test("comments before an empty line are not about what comes next", () => {
   const text = "/// What the file is for.\n\n/// Twice v,\n/// no less.\nfn twice(v) = v * 2\n";
   expect(parse(text).functions[0]!.doc).toBe("Twice v,\nno less.");
 });
+
+test("conditions of every kind are joined with `and`, or have a `where` each", async () => {
+  const signature = "collective f(a: T[n] local, c: i32[world] local) -> y: T[n] local";
+  const joined = `${signature} where T in (f16, f32) and n >= 4 and c in 0..n / 2 + 1 and n % 64 == 0 and n < 99 and world in (2, 4) { y = a }\n`;
+  const conditions = ["T in (f16, f32)", "n >= 4", "c in 0..n / 2 + 1", "n % 64 == 0 and n < 99", "world in (2, 4)"];
+  const apart = `${signature} ${conditions.map((c) => `where ${c}`).join(" ")} { y = a }\n`;
+  expect(withoutSpans(parse(joined))).toEqual(withoutSpans(parse(apart)));
+  const formatted = await formatColl(joined);
+  expect(withoutSpans(parse(formatted))).toEqual(withoutSpans(parse(apart)));
+  expect(await formatColl(formatted)).toBe(formatted);
+});

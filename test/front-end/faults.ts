@@ -68,7 +68,7 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "unknown-dtype": { text: signed("(x: ⟦f23⟧[4] local) -> y: f32[4] local"), help: "did you mean 'f32'?" },
   "unknown-dtype-variable": { text: signed("(x: T[4] local) -> y: T[4] local where ⟦U⟧ in (f32)"), help: "it has T" },
   "dtype-not-allowed": {
-    text: signed("(x: ⟦T⟧[4] local) -> y: T[4] local ⟨where T in (f16, bf16)⟩"),
+    text: signed("(x: ⟦T⟧[4] local) -> y: T[4] local where ⟨T in (f16, bf16)⟩"),
     settings: { dtypes: { T: "f32" } },
     help: "f16, bf16",
   },
@@ -113,11 +113,11 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
   "not-constant": `const K = ⟦rank⟧\n${element("x[i] + K")}`,
   recursive: `fn f2(v) = ⟦f2⟧(v)\n${element("f2(x[i])")}`,
   "bad-choice": element("x[i]").replace(" {", "\n  where world in (⟦two⟧) {"),
-  "world-not-allowed": { text: element("x[i]").replace(" {", "\n  ⟦where world in (2, 8)⟧ {"), help: "it may be 2, 8" },
+  "world-not-allowed": { text: element("x[i]").replace(" {", "\n  where ⟦world in (2, 8)⟧ {"), help: "it may be 2, 8" },
   "requirement-not-met": element("x[i]").replace(" {", "\n  where ⟦3 > 4⟧ {"),
   "bad-requirement": element("x[i]").replace(" {", "\n  where ⟦n + 1 == rank⟧ {"),
   "empty-range": {
-    text: element("x[i]").replace(" {", "\n  ⟦where x in 5..5⟧ {"),
+    text: element("x[i]").replace(" {", "\n  where ⟦x in 5..5⟧ {"),
     help: "a range ends before its last number: 5..6 has 5 alone",
   },
   "mesh-does-not-fit": {

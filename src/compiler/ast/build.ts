@@ -61,7 +61,7 @@ function buildCollective(n: CstNode, doc: string, report: Report): Ast.Collectiv
       .flatMap((t) => attempt(() => buildTensor(t)));
   for (const t of written("outputs").filter((o) => has(o, "scalar")))
     report(diagnostic("scalar-output", spanOf(t), { name: token(t, "Name").image, dtype: token(t, "scalar").image }));
-  const where = nodes(n, "where");
+  const where = nodes(n, "where").flatMap((w) => nodes(w, "clause"));
   return {
     name: nameOf(token(n, "Name")),
     doc,

@@ -118,8 +118,8 @@ const PURPOSE: Readonly<Record<string, string>> = {
   "shapedType.Name": "a dtype, such as f32 or T",
   "shapedType.LeftBracket": "`[` and the tensor's shape",
   "layout.Name": "a layout, such as replicated, sharded(0) or partial(sum)",
-  "where.Name": "a dtype variable",
-  "where.In": "`in` and the dtypes it may be",
+  "clause.Name": "a dtype variable",
+  "clause.In": "`in` and the dtypes it may be",
   "ensures.Name": "the name of an output",
   "ensures.Equal": "`==` and what the output equals",
   "letStatement.Name": "a name",
@@ -148,7 +148,8 @@ const RULE_WORDS: Readonly<Record<string, string>> = {
   tensors: "a tensor, such as x: T[n] replicated",
   shapedType: "a length",
   index: "an index",
-  where: "a dtype",
+  clause: "a condition",
+  choices: "a dtype or a number of ranks",
   forStatement: "a loop variable",
   remote: "a peer: a name, a number, or an expression in parentheses",
   ifStatement: "`if` or `{`",
@@ -197,8 +198,8 @@ function constructOf(rule: string, tokens: readonly IToken[], opener: number): s
       return `the head of the reduction ${quoted}`;
     case "domain":
       return "the ranges of `tiles`";
-    case "where":
-      return "the list of dtypes";
+    case "choices":
+      return "the list of choices";
     case "layout":
       return `the layout ${quoted}`;
     default:
