@@ -17,6 +17,8 @@ import { plainTable } from "./plain-table.js";
 export interface Comparison {
   readonly label: string;
   readonly dims: DimValues;
+  /** When it was measured, as 2026-11-27. */
+  readonly date: string;
   readonly file: string;
   readonly predictedUs: number;
   readonly measuredUs: number;
@@ -261,8 +263,8 @@ function measured(c: Palette, compared: readonly Comparison[]): string {
   const rows = compared.map((m) => {
     const error = m.predictedUs / m.measuredUs - 1;
     const text = `${error >= 0 ? "+" : "−"}${(Math.abs(error) * 100).toFixed(0)} %`;
-    return [m.label, `${significant(m.predictedUs, 3)} µs`, `${significant(m.measuredUs, 3)} µs`, Math.abs(error) > 0.25 ? c.yellow(text) : c.green(text)]; // prettier-ignore
+    return [m.label, `${significant(m.predictedUs, 3)} µs`, `${significant(m.measuredUs, 3)} µs`, Math.abs(error) > 0.25 ? c.yellow(text) : c.green(text), m.date]; // prettier-ignore
   });
-  const files = [...new Set(compared.map((m) => `bench/results/${m.file}`))].join(", ");
-  return `${plainTable(c, ["", "predicted", "measured", "error"], rows, [1, 2, 3])}\n  ${c.dim(files)}`;
+  const files = `kernels of that day, ${[...new Set(compared.map((m) => `bench/results/${m.file}`))].join(", ")}`;
+  return `${plainTable(c, ["", "predicted", "measured", "error", "on"], rows, [1, 2, 3])}\n  ${c.dim(files)}`;
 }

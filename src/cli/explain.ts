@@ -143,6 +143,6 @@ function comparisons(
   if (dtypes.size !== 1) return [];
   return measuredTimes(file, ranks, [...dtypes][0]!, machine).map((m) => {
     const predictedUs = predictTime(compiled, m.dims, machine).total * 1e6;
-    return { label: m.label, dims: m.dims, file: m.file, predictedUs, measuredUs: m.us };
+    return { label: m.label, dims: m.dims, date: m.date, file: m.file, predictedUs, measuredUs: m.us };
   });
 }

@@ -9,11 +9,16 @@ export interface MeasuredTime {
   readonly dims: DimValues;
   /** Median, in microseconds. */
   readonly us: number;
+  /** When that was, as 2026-11-27. */
+  readonly date: string;
   /** File in `bench/results`. */
   readonly file: string;
 }
 
 interface ResultFile {
+  readonly date: string;
+  /** Hosts that were pretended, as 2x2; none where all ranks had each other's addresses. */
+  readonly reach?: string;
   readonly backend: string;
   readonly machine: { readonly gpus: readonly string[] };
   readonly ranks: number;
@@ -26,7 +31,7 @@ interface ResultFile {
 }
 
 /**
- * Times of the kernel in a file, on GPUs; none for a file that is not one of collc's kernels.
+ * Times of the kernel in a file, on GPUs whose ranks share addresses, the latest of each size; none for a file that is not one of collc's kernels.
  * @param dtype what all of its dtype variables stand for. @param machine whose GPUs they must be of
  */
 export function measuredTimes(path: string, ranks: number, dtype: string, machine: Machine): MeasuredTime[] {
@@ -34,18 +39,22 @@ export function measuredTimes(path: string, ranks: number, dtype: string, machin
   const folder = join(root, "bench", "results");
   if (!existsSync(path) || !existsSync(folder)) return [];
   const kernel = relative(realpathSync(join(root, "kernels")), realpathSync(path)).replace(/\.coll$/, "");
-  return readdirSync(folder)
+  const all = readdirSync(folder)
     .filter((file) => file.endsWith(".json"))
-    .sort()
     .flatMap((file) => {
       const results = readResults(join(folder, file));
       if (results?.backend !== "cuda" || results.ranks !== ranks || results.dtype !== dtype) return [];
+      if (results.reach !== undefined) return [];
       if (!machinesOf(results.machine.gpus[0] ?? "").some((m) => m.gpu === machine.gpu)) return [];
+      const { date } = results;
       return results.rows.flatMap(({ label, dims, kernels }) => {
         const us = kernels[kernel]?.us?.median;
-        return us === undefined ? [] : [{ label, dims, us, file }];
+        return us === undefined ? [] : [{ label, dims, us, date, file }];
       });
-    });
+    })
+    .sort((a, b) => (a.date < b.date ? -1 : 1));
+  const latest = new Map(all.map((m) => [m.label, { ...m, date: m.date.slice(0, 10) }]));
+  return [...latest.values()];
 }
 
 /** Null for a file that holds something else. */

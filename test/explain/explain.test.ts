@@ -40,6 +40,14 @@ describe("the report", () => {
     for (const m of measured) expect(Math.abs(Math.log2(m.predictedUs / m.measuredUs))).toBeLessThan(1);
   });
 
+  test("of each size the latest measurement is shown, and none between hosts, which some were made on", async () => {
+    const { out } = await collc(["explain", kernel("all_reduce"), "--json"]);
+    const { measured } = JSON.parse(out) as { measured: { label: string; file: string; date: string }[] };
+    expect(measured.length).toBe(new Set(measured.map((m) => m.label)).size);
+    expect(measured.filter((m) => m.file.includes("hosts"))).toEqual([]);
+    expect(measured.every((m) => m.file.startsWith(m.date))).toBe(true);
+  });
+
   test("a program that nobody measured is compared with nothing", async () => {
     const { out } = await collc(["explain", "-", "--json"], { stdin: TWO_SHOT });
     expect(JSON.parse(out)).toMatchObject({ collective: "two_shot", measured: [], machine: "h200x4" });
@@ -108,6 +116,14 @@ describe("bytes on the wire", () => {
       [0, (36 + 64) * 2],
       [(64 + 36) * 2, 0],
     ]);
+  });
+
+  test("what movers send beside a product is counted", () => {
+    const text = readFileSync(kernel("matmul/all_gather"), "utf8");
+    const { wire, unknown } = explained(text, 4, { m: 2048, n: 8192, k: 8192 });
+    expect(unknown).toEqual([]);
+    const shard = (2048 / 4) * 8192 * 2;
+    wire.forEach((row, from) => row.forEach((b, to) => expect(b).toBe(from === to ? 0 : shard)));
   });
 
   test("scratch in two copies is counted once", () => {

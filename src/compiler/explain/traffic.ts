@@ -49,6 +49,9 @@ const MOST_SYNCS = 10_000;
 /** Ops that part stretches. */
 const SYNCS: ReadonlySet<string> = new Set(["barrier", "notify", "await"]);
 
+/** Ops that are counted, beside loads and stores of ranks' memory. */
+const COUNTED: ReadonlySet<string> = new Set([...SYNCS, "copy_tile", "mma", "reduce", "unary"]);
+
 /**
  * Counts what one rank does.
  * @param kernel at the rank level, with its synchronisation derived, or with `parts`
@@ -78,6 +81,8 @@ class Counter {
   private readonly unknown = new Map<number, Span>();
   /** Ops with regions that have synchronisation in them, or have none. */
   private readonly synchronising = new Map<Op, boolean>();
+  /** Ops with regions in which something is counted, or nothing is. */
+  private readonly counted = new Map<Op, boolean>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -137,6 +142,9 @@ class Counter {
       case "unary":
         this.stretch.scalarOps += weight;
         return;
+      case "cast":
+        if (scalarOf(op.results[0]!.type) === "index") this.values.set(op.results[0]!, this.values.of(op.operands[0]!));
+        return;
       case "load":
       case "store":
         return this.access(op, weight);
@@ -145,6 +153,7 @@ class Counter {
       case "mma":
         return this.product(op, weight);
       case "if": {
+        if (!this.isCounted(op)) return;
         const condition = this.deciding(op.operands[0]!, op.span);
         if (condition !== null) this.region(op.regions[condition !== 0 ? 0 : 1]!, weight);
         return;
@@ -167,6 +176,7 @@ class Counter {
   }
 
   private loop(op: Op, weight: number): void {
+    if (op.name === "for" && !this.isCounted(op)) return;
     const bounds = op.operands.map((v) => this.deciding(v, op.span));
     if (bounds.includes(null)) return;
     const [body] = op.regions as [Region];
@@ -254,6 +264,23 @@ class Counter {
     };
     moves.set(key, move);
     move.bytesAt.set(owner, (move.bytesAt.get(owner) ?? 0) + bytes);
+  }
+
+  /** Whether anything in the regions of an op is counted. Where ranks only wait for what has come, counters in memory decide how often. */
+  private isCounted(op: Op): boolean {
+    let known = this.counted.get(op);
+    if (known === undefined) {
+      known = op.regions.some((r) =>
+        r.ops.some((o) => COUNTED.has(o.name) || this.parts.has(o) || this.accesses(o) || this.isCounted(o)),
+      );
+      if (op.regions.length > 0) this.counted.set(op, known);
+    }
+    return known;
+  }
+
+  /** Whether an op loads from the memory of a rank, or stores to it. */
+  private accesses(op: Op): boolean {
+    return (op.name === "load" || op.name === "store") && isGlobal(bufferOf(this.kernel, text(op, "buffer")));
   }
 
   private synchronises(op: Op): boolean {
