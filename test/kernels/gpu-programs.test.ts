@@ -7,8 +7,8 @@ import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { openNvrtc } from "../../src/runtime/program.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 import { someScalars } from "../../src/runtime/shapes.js";
-import { turned } from "../scope.js";
-import { compiledCuda } from "./compiled-cuda.js";
+import { isAll, turned } from "../scope.js";
+import { compiledCuda, ptxOf } from "./compiled-cuda.js";
 
 const FOLDER = join(import.meta.dirname, "../gpu/language");
 const missing = await openNvrtc().then(
@@ -41,6 +41,8 @@ describe.each(
 
   it.skipIf(missing !== null)("compiles for sm_90a", async () => {
     const { cuda } = compile(text, { ranks: 4, dtype: "bf16", arch: "sm_90a" });
-    expect((await compiledCuda(cuda!, "sm_90a")).cubin.byteLength).toBeGreaterThan(1000);
+    // As of the library, every third down to machine code.
+    if (isAll || turn % 3 === 0) expect((await compiledCuda(cuda!, "sm_90a")).cubin.byteLength).toBeGreaterThan(1000);
+    else expect(await ptxOf(cuda!, "sm_90a")).toContain(".entry");
   });
 });
