@@ -41,6 +41,9 @@ struct collc_handle {
   size_t symmetric_bytes, local_bytes;
   collc_pointer local;
   collc_pointer own; /* this rank's symmetric workspace */
+  int64_t *memory_bytes;  /* reserved for each memory of the target */
+  size_t *memory_offsets; /* in the symmetric workspace */
+  collc_carrier carrier;
   int is_attached;
   uint32_t *status;
   collc_pointer status_pointer;
@@ -127,9 +130,15 @@ int collc_open_driver(const char *path, collc_driver *driver, collc_error *error
 }
 
 const collc_program *collc_find(const collc_program *const *programs, size_t count, const char *path, int ranks, const char *dtypes) {
+  return collc_find_across(programs, count, path, ranks, ranks, dtypes);
+}
+
+const collc_program *collc_find_across(const collc_program *const *programs, size_t count, const char *path, int ranks, int ranks_per_domain,
+                                       const char *dtypes) {
   for (size_t i = 0; i < count; i++) {
     const collc_program *program = programs[i];
-    if (program->ranks != ranks || (dtypes != NULL && strcmp(program->dtypes, dtypes) != 0)) continue;
+    if (program->ranks != ranks || program->ranks_per_domain != ranks_per_domain) continue;
+    if (dtypes != NULL && strcmp(program->dtypes, dtypes) != 0) continue;
     if (strcmp(program->path, path) == 0 || strcmp(program->collective, path) == 0 || strcmp(program->name, path) == 0) return program;
   }
   return NULL;
@@ -224,7 +233,7 @@ static int64_t most_blocks(const collc_target *target, size_t kernel) {
   const collc_choice *choice = target->choices;
   for (;; choice++) {
     for (size_t s = 0; s < choice->step_count; s++)
-      if ((size_t)choice->steps[s].kernel == kernel) most = collc_max(most, choice->steps[s].max_blocks);
+      if (choice->steps[s].kernel >= 0 && (size_t)choice->steps[s].kernel == kernel) most = collc_max(most, choice->steps[s].max_blocks);
     if (choice->below == 0) return most;
   }
 }
@@ -305,11 +314,26 @@ static int place_buffers(collc_handle *handle, size_t k, const collc_options *op
   for (size_t b = 0; b < kernel->buffer_count; b++) {
     const collc_buffer *buffer = &kernel->buffers[b];
     size_t *total = buffer->is_symmetric ? &handle->symmetric_bytes : &handle->local_bytes;
-    loaded->bytes[b] = buffer->tensor >= 0 ? -1 : largest(buffer->bytes, program, options);
-    loaded->offsets[b] = *total;
-    if (buffer->tensor >= 0) continue;
+    loaded->bytes[b] = buffer->tensor >= 0 || buffer->memory >= 0 ? -1 : largest(buffer->bytes, program, options);
+    loaded->offsets[b] = buffer->memory >= 0 ? handle->memory_offsets[buffer->memory] : *total;
+    if (loaded->bytes[b] < 0) continue;
     *total += ((size_t)loaded->bytes[b] + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
     handle->fingerprint = hash_bytes(handle->fingerprint, &loaded->bytes[b], sizeof(int64_t));
+  }
+  return COLLC_OK;
+}
+
+/* Memory of messages is symmetric, whoever accesses it: NCCL then finds one kind of memory on both sides. */
+static int place_memories(collc_handle *handle, const collc_options *options, collc_error *error) {
+  const collc_target *target = handle->target;
+  handle->memory_bytes = (int64_t *)calloc(target->memory_count + 1, sizeof(int64_t));
+  handle->memory_offsets = (size_t *)calloc(target->memory_count + 1, sizeof(size_t));
+  if (!handle->memory_bytes || !handle->memory_offsets) return fail(error, COLLC_ERROR_MEMORY, "no memory for %s", handle->program->name);
+  for (size_t m = 0; m < target->memory_count; m++) {
+    handle->memory_bytes[m] = largest(target->memories[m].bytes, handle->program, options);
+    handle->memory_offsets[m] = handle->symmetric_bytes;
+    handle->symmetric_bytes += ((size_t)handle->memory_bytes[m] + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+    handle->fingerprint = hash_bytes(handle->fingerprint, &handle->memory_bytes[m], sizeof(int64_t));
   }
   return COLLC_OK;
 }
@@ -319,12 +343,15 @@ static int load(collc_handle *handle, const collc_options *options, collc_error 
   const collc_program *program = handle->program;
   size_t count = handle->target->kernel_count;
   void *status = NULL;
+  int code;
   handle->kernels = (loaded_kernel *)calloc(count, sizeof(loaded_kernel));
   if (handle->kernels == NULL) return fail(error, COLLC_ERROR_MEMORY, "no memory for %s", program->name);
   handle->fingerprint = hash_bytes(HASH_START, program->name, strlen(program->name));
   handle->fingerprint = hash_bytes(handle->fingerprint, &handle->max_blocks, sizeof handle->max_blocks);
+  code = place_memories(handle, options, error);
+  if (code != COLLC_OK) return code;
   for (size_t k = 0; k < count; k++) {
-    int code = load_kernel(handle, k, options, error);
+    code = load_kernel(handle, k, options, error);
     handle->fingerprint = hash_bytes(handle->fingerprint, &handle->target->kernels[k].cubin_hash, sizeof(uint64_t));
     if (code == COLLC_OK) code = place_buffers(handle, k, options, error);
     if (code != COLLC_OK) return code;
@@ -380,6 +407,12 @@ int collc_load(const collc_driver *driver, const collc_program *program, const c
   return code;
 }
 
+/* Whether this rank has addresses of rank p's memory. */
+static int is_near(const collc_handle *handle, int p) {
+  const int each = handle->program->ranks_per_domain;
+  return p / each == handle->rank / each;
+}
+
 size_t collc_symmetric_bytes(const collc_handle *handle) { return handle->symmetric_bytes; }
 
 uint64_t collc_fingerprint(const collc_handle *handle) { return handle->fingerprint; }
@@ -388,18 +421,52 @@ int collc_attach(collc_handle *handle, const collc_pointer *workspace, collc_err
   const int ranks = handle->program->ranks;
   if (handle->symmetric_bytes > 0)
     for (int p = 0; p < ranks; p++)
-      if (workspace == NULL || workspace[p] == 0 || workspace[p] % WORKSPACE_ALIGNMENT != 0)
+      if (workspace == NULL || (is_near(handle, p) && (workspace[p] == 0 || workspace[p] % WORKSPACE_ALIGNMENT != 0)))
         return fail(error, COLLC_ERROR_ARGUMENT, "rank %d's workspace is not at a multiple of %d", p, WORKSPACE_ALIGNMENT);
   handle->own = handle->symmetric_bytes > 0 ? workspace[handle->rank] : 0;
   for (size_t k = 0; k < handle->target->kernel_count; k++) {
     const collc_kernel *kernel = &handle->target->kernels[k];
     loaded_kernel *loaded = &handle->kernels[k];
     for (size_t b = 0; b < kernel->buffer_count; b++)
-      for (int p = 0; p < ranks && kernel->buffers[b].tensor < 0; p++)
+      for (int p = 0; p < ranks && kernel->buffers[b].tensor < 0; p++) {
+        const int is_shared = kernel->buffers[b].is_symmetric || kernel->buffers[b].memory >= 0;
+        /* Kernels have no use for addresses of other domains. */
         loaded->peers[b * (size_t)ranks + (size_t)p] =
-            (kernel->buffers[b].is_symmetric ? workspace[p] : handle->local) + loaded->offsets[b];
+            is_shared && !is_near(handle, p) ? 0 : (is_shared ? workspace[p] : handle->local) + loaded->offsets[b];
+      }
   }
   handle->is_attached = 1;
+  return COLLC_OK;
+}
+
+int collc_has_messages(const collc_program *program) { return program->ranks_per_domain < program->ranks; }
+
+int collc_open_nccl(const char *path, collc_carrier *carrier, collc_error *error) {
+  const char *name = path != NULL ? path : "libnccl.so.2";
+  void *library = dlopen(name, RTLD_NOW);
+  memset(carrier, 0, sizeof *carrier);
+  if (library == NULL) return fail(error, COLLC_ERROR_MESSAGE, "there is no NCCL here, which carries messages: %s", dlerror());
+  carrier->library = library;
+#define NCCL_SYMBOL(member, symbol)                                                                        \
+  do {                                                                                                     \
+    void *found = dlsym(library, symbol);                                                                  \
+    if (found == NULL) return fail(error, COLLC_ERROR_MESSAGE, "%s has no %s: it is too old", name, symbol); \
+    memcpy((void *)&(member), (void *)&found, sizeof found);                                               \
+  } while (0)
+  NCCL_SYMBOL(carrier->group_start, "ncclGroupStart");
+  NCCL_SYMBOL(carrier->group_end, "ncclGroupEnd");
+  NCCL_SYMBOL(carrier->send, "ncclSend");
+  NCCL_SYMBOL(carrier->receive, "ncclRecv");
+  NCCL_SYMBOL(carrier->text_of, "ncclGetErrorString");
+  return COLLC_OK;
+}
+
+int collc_carry(collc_handle *handle, const collc_carrier *carrier, collc_error *error) {
+  if (!carrier->group_start || !carrier->group_end || !carrier->send || !carrier->receive)
+    return fail(error, COLLC_ERROR_ARGUMENT, "the carrier lacks a function: call collc_open_nccl");
+  if (carrier->communicator == NULL)
+    return fail(error, COLLC_ERROR_ARGUMENT, "the carrier has no communicator: make one of the program's %d ranks", handle->program->ranks);
+  handle->carrier = *carrier;
   return COLLC_OK;
 }
 
@@ -423,6 +490,7 @@ static int check_tensors(const collc_handle *handle, const void *arguments, coll
     /* Of a tensor without elements no address is used. */
     if (tensor->bytes((const int64_t *)arguments) == 0) continue;
     for (int p = 0; p < count; p++) {
+      if (tensor->is_symmetric && !is_near(handle, p)) continue;
       if (pointers[p] == 0 || pointers[p] % (collc_pointer)tensor->element_bytes != 0)
         return fail(error, COLLC_ERROR_ARGUMENT, "'%s' of rank %d is at 0x%llx, which is no address of %s", tensor->name,
                     tensor->is_symmetric ? p : handle->rank, (unsigned long long)pointers[p], tensor->dtype);
@@ -594,22 +662,92 @@ static int launch_step(collc_handle *handle, const collc_step *step, const void 
   return to->captured == NULL ? COLLC_OK : note_node(driver, to, error);
 }
 
+static int carrier_failed(const collc_handle *handle, int result, collc_error *error) {
+  const char *text = handle->carrier.text_of != NULL ? handle->carrier.text_of(result) : "an error";
+  fail(error, COLLC_ERROR_MESSAGE, "messages of %s: %s (%d)", handle->program->name, text, result);
+  if (error != NULL) error->driver = result;
+  return COLLC_ERROR_MESSAGE;
+}
+
+/* ncclUint8: what moves, moves as bytes. */
+enum { BYTES = 1 };
+
+static int send_step(const collc_handle *handle, const collc_messages *messages, const void *arguments, const target *to,
+                     collc_error *error) {
+  const collc_carrier *carrier = &handle->carrier;
+  const int64_t *dims = (const int64_t *)arguments;
+  const size_t most = messages->send_count > messages->receive_count ? messages->send_count : messages->receive_count;
+  int result;
+  /* A captured launch has its messages, which dimensions alone decide about. */
+  if (to->graph_exec != NULL) return COLLC_OK;
+  if (carrier->communicator == NULL)
+    return fail(error, COLLC_ERROR_MESSAGE, "%s sends messages, and nothing carries them: call collc_carry", handle->program->name);
+  result = carrier->group_start();
+  if (result != 0) return carrier_failed(handle, result, error);
+  for (size_t i = 0; i < 2 * most && result == 0; i++) {
+    const int is_send = i % 2 == 0;
+    const collc_message *message = (is_send ? messages->sends : messages->receives) + i / 2;
+    int64_t bytes;
+    if (i / 2 >= (is_send ? messages->send_count : messages->receive_count)) continue;
+    bytes = message->bytes(dims);
+    if (bytes > 0) {
+      void *data = (void *)(uintptr_t)(handle->own + handle->memory_offsets[message->memory] + (size_t)message->offset(dims));
+      result = is_send ? carrier->send(data, (size_t)bytes, BYTES, message->peer, carrier->communicator, to->stream)
+                       : carrier->receive(data, (size_t)bytes, BYTES, message->peer, carrier->communicator, to->stream);
+    }
+  }
+  if (result != 0) {
+    carrier->group_end();
+    return carrier_failed(handle, result, error);
+  }
+  result = carrier->group_end();
+  return result == 0 ? COLLC_OK : carrier_failed(handle, result, error);
+}
+
+/* Whether the memory of messages, which several kernels have, was reserved for these dimensions. */
+static int check_memories(const collc_handle *handle, const int64_t *dims, collc_error *error) {
+  char shown[160];
+  for (size_t m = 0; m < handle->target->memory_count; m++) {
+    if (handle->target->memories[m].bytes(dims) <= handle->memory_bytes[m]) continue;
+    write_dims(handle->program, dims, shown, sizeof shown);
+    return fail(error, COLLC_ERROR_WORKSPACE, "%s has no room for %s: give these dimensions to collc_load as one of shapes",
+                handle->program->name, shown);
+  }
+  return COLLC_OK;
+}
+
+static size_t kernels_of(const collc_choice *choice) {
+  size_t count = 0;
+  for (size_t s = 0; s < choice->step_count; s++) count += choice->steps[s].kernel >= 0;
+  return count;
+}
+
 static int launch_to(collc_handle *handle, const collc_program *program, const void *arguments, target *to, collc_error *error) {
   const int64_t *dims = (const int64_t *)arguments;
   const collc_choice *choice;
+  uint64_t digest;
   int code;
   if (handle->program != program)
     return fail(error, COLLC_ERROR_ARGUMENT, "these are arguments of %s, and the handle is of %s", program->name, handle->program->name);
   if (!handle->is_attached) return fail(error, COLLC_ERROR_WORKSPACE, "%s has no workspace: call collc_attach", program->name);
   code = collc_check(program, dims, error);
   if (code == COLLC_OK) code = check_tensors(handle, arguments, error);
+  if (code == COLLC_OK) code = check_memories(handle, dims, error);
   choice = handle->target->choices;
   if (code == COLLC_OK)
     for (const int64_t size = handle->target->size(dims); choice->below != 0 && size >= choice->below;) choice++;
-  if (to->captured != NULL) to->captured->choice = choice;
-  if (code == COLLC_OK && to->nodes != NULL && (to->nodes->choice != choice || to->nodes->count != choice->step_count))
+  digest = collc_has_messages(program) ? hash_bytes(HASH_START, dims, program->dim_count * sizeof *dims) : 0;
+  if (to->captured != NULL) to->captured->choice = choice, to->captured->dims = digest;
+  if (code == COLLC_OK && to->nodes != NULL && (to->nodes->choice != choice || to->nodes->count != kernels_of(choice)))
     return fail(error, COLLC_ERROR_ARGUMENT, "%s has other kernels for these dimensions than were captured", program->name);
-  for (size_t s = 0; code == COLLC_OK && s < choice->step_count; s++) code = launch_step(handle, &choice->steps[s], arguments, to, error);
+  if (code == COLLC_OK && to->nodes != NULL && to->nodes->dims != digest)
+    return fail(error, COLLC_ERROR_ARGUMENT, "%s sends messages, whose lengths are those of the capture: capture these dimensions, too",
+                program->name);
+  for (size_t s = 0; code == COLLC_OK && s < choice->step_count; s++) {
+    const collc_step *step = &choice->steps[s];
+    code = step->messages == NULL ? launch_step(handle, step, arguments, to, error)
+                                  : send_step(handle, &step->messages[handle->rank], arguments, to, error);
+  }
   return code;
 }
 
@@ -671,6 +809,8 @@ void collc_unload(collc_handle *handle) {
   }
   if (handle->local != 0) handle->driver.MemFree(handle->local);
   if (handle->status != NULL) handle->driver.MemFreeHost(handle->status);
+  free(handle->memory_bytes);
+  free(handle->memory_offsets);
   free(handle->kernels);
   free(handle);
 }

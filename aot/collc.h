@@ -11,6 +11,7 @@
  *   collc_symmetric_bytes    so much symmetric memory the program needs besides its tensors
  *   (exchange)               allocate that, map every rank's, as for tensors that are symmetric
  *   collc_attach             hands over where every rank's lies
+ *   collc_carry              of a program that sends messages: hands over what carries them
  *   collc_reset              zeroes this rank's, then meet: no rank launches before all have reset
  *   NAME_launch              any number of times
  *   collc_status             after a synchronisation: whether a wait ran out
@@ -19,7 +20,7 @@
  * THE CONTRACT
  *
  * What ranks exchange. Of each symmetric tensor and of the workspace, where every rank's memory lies in this rank's address space:
- *   entry p is rank p's as mapped here, the own one included. And `collc_fingerprint`, which must be equal on all ranks: ranks that
+ *   entry p is rank p's as mapped here, the own one included; of ranks of other domains, below, 0. And `collc_fingerprint`, which must be equal on all ranks: ranks that
  *   run different code, or reserve for different shapes, wait for each other for ever.
  * Alignment. A tensor's address is a multiple of its element's size, and the addresses of one symmetric tensor on all ranks are equal
  *   modulo 16: how wide a rank accesses is decided by its own address. Tensors that begin at multiples of 16 are the fastest.
@@ -42,6 +43,12 @@
  * Time-outs and recovery. A wait that takes longer than `timeout_ns` ends its kernel early: outputs are undefined, the context lives,
  *   `collc_status` says who waited for whom. Other ranks run into the same within the time-out. Then, on all ranks: synchronise
  *   every stream in use, meet, `collc_reset`, meet, and go on. With timeout_ns 0 a wait has no end.
+ * Messages. A program that was built with --reach has domains of `ranks_per_domain` consecutive ranks, which share addresses; what goes from
+ *   one domain to another goes as messages, on the launch's stream, between kernels. NCCL carries them, over a communicator of all of the
+ *   program's ranks, in their order: collc_open_nccl finds its functions, the communicator is yours. No window is registered with it, which
+ *   NCCL 2.28.9 mixes messages up by. All message memory lies in the workspace: allocate that so that other processes could map it, on every
+ *   rank alike; where NCCL could register one side alone, captured launches hung. A message that never comes blocks the stream, and
+ *   `timeout_ns` does not end it: watch the communicator, and abort it (ncclCommGetAsyncError, ncclCommAbort).
  * Sizes. A launch's buffers of the workspace fit those that were reserved by `shapes`: else COLLC_ERROR_WORKSPACE.
  *
  * Functions return COLLC_OK or another code, and fill `error` where it is not null.
@@ -57,7 +64,7 @@ extern "C" {
 #endif
 
 /* Of these tables; programs made by another version do not compile with this header. */
-#define COLLC_ABI 2
+#define COLLC_ABI 3
 
 /* A device address: CUdeviceptr. */
 typedef uint64_t collc_pointer;
@@ -71,7 +78,8 @@ enum {
   COLLC_ERROR_DRIVER = 5,      /* the driver refused; `driver` is its CUresult */
   COLLC_ERROR_WORKSPACE = 6,   /* the workspace is missing, or reserved for smaller shapes */
   COLLC_ERROR_TIMEOUT = 7,     /* a wait ran out */
-  COLLC_ERROR_MEMORY = 8       /* no host memory */
+  COLLC_ERROR_MEMORY = 8,      /* no host memory */
+  COLLC_ERROR_MESSAGE = 9      /* messages cannot be sent: nothing carries them, or what does refused; `driver` is its code */
 };
 
 typedef struct collc_error {
@@ -116,6 +124,7 @@ typedef struct collc_buffer {
   int role;
   int is_symmetric;
   int tensor;          /* of the program, or -1 */
+  int memory;          /* of the target, which several kernels and messages use, or -1 */
   collc_extent bytes;
 } collc_buffer;
 
@@ -151,9 +160,32 @@ typedef struct collc_kernel {
   size_t parameter_count;
 } collc_kernel;
 
+/* Memory that kernels and messages of a program share. */
+typedef struct collc_memory {
+  const char *name;
+  collc_extent bytes;
+} collc_memory;
+
+/* Bytes of the program's memory that go to a rank, or come from it; where `bytes` gives 0, nothing does. */
+typedef struct collc_message {
+  int peer;
+  int memory;
+  collc_extent offset, bytes;
+} collc_message;
+
+/* Of one rank, all together. The k-th that goes to a rank is the k-th that comes there from this one. */
+typedef struct collc_messages {
+  const collc_message *sends;
+  size_t send_count;
+  const collc_message *receives;
+  size_t receive_count;
+} collc_messages;
+
+/* A kernel, or messages. */
 typedef struct collc_step {
-  int kernel;
+  int kernel; /* -1 for messages */
   int64_t max_blocks;
+  const collc_messages *messages; /* of each rank, or null */
 } collc_step;
 
 /* Below so many elements these steps; 0: at all other sizes. */
@@ -169,6 +201,8 @@ typedef struct collc_target {
   char variant; /* 'a': this very architecture; 'f': its family; 0: its generation */
   const collc_kernel *kernels;
   size_t kernel_count;
+  const collc_memory *memories;
+  size_t memory_count;
   collc_extent size;
   const collc_choice *choices;
 } collc_target;
@@ -182,6 +216,7 @@ typedef struct collc_program {
   const char *dtypes;     /* "T=bf16" */
   const char *mesh;       /* "node=2,gpu=4", or "" */
   int ranks;
+  int ranks_per_domain; /* that share addresses; `ranks` where all do */
   const char *const *dims;
   size_t dim_count;
   const collc_tensor *tensors;
@@ -226,7 +261,23 @@ typedef struct collc_nodes {
   void *nodes[COLLC_MOST_NODES];
   size_t count;
   const void *choice; /* the steps of the plan that were captured */
+  uint64_t dims;      /* digest of the dimensions, of a program that sends messages */
 } collc_nodes;
+
+/*
+ * What carries messages: NCCL's functions with its types, or others that mean the same. All that is sent and received between group_start
+ * and group_end goes at once, in the stream's order; the k-th that goes to a rank is the k-th that it receives from here. They return 0, or
+ * a code that `text_of` knows, which may be null.
+ */
+typedef struct collc_carrier {
+  int (*group_start)(void);
+  int (*group_end)(void);
+  int (*send)(const void *data, size_t bytes, int type, int peer, void *communicator, void *stream);
+  int (*receive)(void *data, size_t bytes, int type, int peer, void *communicator, void *stream);
+  const char *(*text_of)(int code);
+  void *library;      /* for dlsym of what is not here */
+  void *communicator; /* ncclComm_t */
+} collc_carrier;
 
 typedef struct collc_options {
   int device;            /* ordinal, whose context is current */
@@ -251,8 +302,15 @@ typedef struct collc_handle collc_handle;
 /* Opens libcuda, `path` or the one of the system, and initialises it. COLLC_ERROR_DRIVER without one, or without a GPU. */
 int collc_open_driver(const char *path, collc_driver *driver, collc_error *error);
 
-/* The first program of a table with this path, or collective, for so many ranks; dtypes "T=f32", or null for any. Null without one. */
+/*
+ * The first program of a table with this path, or collective, for so many ranks that all share addresses; dtypes "T=f32", or null for any.
+ * Null without one.
+ */
 const collc_program *collc_find(const collc_program *const *programs, size_t count, const char *path, int ranks, const char *dtypes);
+
+/* The same for ranks of which `ranks_per_domain` consecutive ones share addresses: it was built with --reach. */
+const collc_program *collc_find_across(const collc_program *const *programs, size_t count, const char *path, int ranks, int ranks_per_domain,
+                                       const char *dtypes);
 
 /* The code of a program for a GPU of this compute capability, the most special first; null if it has none. */
 const collc_target *collc_target_for(const collc_program *program, int major, int minor);
@@ -282,6 +340,18 @@ uint64_t collc_fingerprint(const collc_handle *handle);
 /* `workspace[p]`: rank p's symmetric workspace, as mapped here. */
 int collc_attach(collc_handle *handle, const collc_pointer *workspace, collc_error *error);
 
+/* Whether the program sends messages, and so wants a carrier. */
+int collc_has_messages(const collc_program *program);
+
+/*
+ * Opens libnccl, `path` or the one of the system, and fills in all of `carrier` but the communicator, which is null: make one of the
+ * program's ranks with the library's ncclCommInitRank. COLLC_ERROR_MESSAGE without a library.
+ */
+int collc_open_nccl(const char *path, collc_carrier *carrier, collc_error *error);
+
+/* What carries the program's messages, copied. COLLC_ERROR_ARGUMENT where it lacks a function or the communicator. */
+int collc_carry(collc_handle *handle, const collc_carrier *carrier, collc_error *error);
+
 /* Zeroes this rank's flags, packets and counters, and waits for that. Nothing may be running on any rank; meet before you launch. */
 int collc_reset(collc_handle *handle, void *stream, collc_error *error);
 
@@ -294,7 +364,7 @@ int collc_capture(collc_handle *handle, const collc_program *program, const void
 
 /*
  * Gives the nodes of an executable graph (CUgraphExec) other arguments. COLLC_ERROR_ARGUMENT where the plan has other steps for
- * their dimensions than those that were captured. Called by NAME_update.
+ * their dimensions than those that were captured, or other dimensions are given to a program that sends messages. Called by NAME_update.
  */
 int collc_update(collc_handle *handle, const collc_program *program, const void *arguments, const collc_nodes *nodes, void *graph_exec,
                  collc_error *error);

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .gpu import Gpu
     from .launch import LoadedProgram
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 #: Bytes of an element, by dtype.
 DTYPE_BYTES: Mapping[str, int] = {
@@ -186,6 +186,8 @@ class Program:
         self.path: str = entry["path"]
         self.collective: str = entry["collective"]
         self.ranks: int = entry["ranks"]
+        # Of a program that sends messages: so many ranks share addresses.
+        self.ranks_per_domain: int | None = entry["ranksPerDomain"]
         self.dtypes: Mapping[str, str] = entry["dtypes"]
         self.mesh: Mapping[str, int] = {axis["name"]: axis["size"] for axis in entry["mesh"]}
         self.dims: tuple[str, ...] = tuple(entry["dims"])

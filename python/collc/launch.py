@@ -85,6 +85,10 @@ class LoadedProgram:
         """
         if not 0 <= rank < program.ranks:
             raise RequirementError(f"{program.name} has ranks 0 to {program.ranks - 1}, and {rank} is none of them")
+        if program.ranks_per_domain is not None:
+            raise RequirementError(
+                f"{program.name} sends messages between hosts, which this package does not carry: launch it with collc.h, or build it without --reach"
+            )
         if not shapes and program.dims:
             raise RequirementError(f"{program.name} must know the dimensions to reserve its workspace for: give at least one of shapes")
         if max_blocks < 0 or timeout < 0:

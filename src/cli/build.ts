@@ -28,6 +28,7 @@ import { type DTypeChoice, listOf, parseArch, parseDTypes, shared, wholeNumber }
 interface BuildOptions {
   readonly ranks?: readonly number[];
   readonly mesh?: MeshChoice;
+  readonly reach?: string;
   readonly dtype?: readonly DTypeChoice[];
   readonly maxBlocks?: number;
   readonly mapping?: Partial<PassOptions>;
@@ -51,6 +52,7 @@ export function buildCommand(io: Io): Command {
     .argument("[files...]", "programs; every collective in them is built")
     .addOption(shared.rankList("(default: 4, or those of --mesh)"))
     .addOption(shared.mesh())
+    .addOption(shared.reach())
     .option(
       "-t, --dtype <dtypes>",
       "what dtype variables stand for: bf16,f32 for one and the other, or T=f16,U=f32",
@@ -86,6 +88,7 @@ them, .cu, .ptx and .cubin of each kernel and architecture, and manifest.json. F
           ["collc build my.coll --arch sm_80,sm_90a --ranks 4 --dtype bf16 -o out", "one program"],
           ["collc build kernels/*/*.coll --ranks 2,4,8 --dtype bf16,f32 -o out", "many"],
           ["collc build my.coll --embed --depfile out.d", "one C file a program holds everything"],
+          ["collc build my.coll --ranks 16 --reach 2x8", "for two hosts, between which NCCL carries messages"],
           ["collc build --verify out", "manifest, files, sizes and digests of a folder"],
         ),
     )
@@ -152,6 +155,7 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
                 resolve: imports,
                 library,
                 engines: false,
+                reach: options.reach,
               },
               tuned: options.tuned ? tuned : undefined,
             };
@@ -169,6 +173,7 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
             const identity: Identity = {
               ...{ source, path: sources.pathOf(source), collective: manifest.collective, ranks },
               ...{ mesh: manifest.mesh, dtypes: manifest.dtypes, mapping, maxBlocks },
+              ranksPerDomain: manifest.ranksPerDomain ?? null,
             };
             const name = programName(options.prefix, identity);
             const key = `${name} ${arch}`;
@@ -210,8 +215,9 @@ function report(io: Io, built: readonly ArtefactProgram[], options: BuildOptions
   }
   const c = paletteOf(io.out, io.env);
   for (const program of sorted) {
-    const { arch, kernels } = program.targets[0]!;
-    const of = kernels.length === 1 ? "" : ` of ${kernels.length} kernels, by size`;
+    const { arch, kernels, plan } = program.targets[0]!;
+    const chosen = plan.choices.length === 1 ? "" : ", by size";
+    const of = kernels.length === 1 ? "" : ` of ${kernels.length} kernels${chosen}`;
     io.out.write(`${c.green("✓")} ${program.name}  ${c.dim(`${arch}, cubin ${bytes(sizeOf(program))}${of}`)}\n`);
   }
   const count = new Set(sorted.map((program) => program.name)).size;

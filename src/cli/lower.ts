@@ -114,7 +114,7 @@ async function build(io: Io, lowered: Lowered, machine: Machine, out: string, ar
     if (before !== undefined) return before;
     const { manifest, kernels, source } = part.compiled;
     const path = part.graph.name;
-    const identity: Identity = { source: `${path}.coll`, path, collective: manifest!.collective, ranks: lowered.ranks, mesh: manifest!.mesh, dtypes: manifest!.dtypes, mapping: null, maxBlocks: null }; // prettier-ignore
+    const identity: Identity = { source: `${path}.coll`, path, collective: manifest!.collective, ranks: lowered.ranks, mesh: manifest!.mesh, dtypes: manifest!.dtypes, mapping: null, maxBlocks: null, ranksPerDomain: manifest!.ranksPerDomain ?? null }; // prettier-ignore
     const texts = kernels.map(({ cuda }) => cuda);
     const made = { part, unit: { identity, name: programName("coll", identity), arch, sourceSha256: digest(source.text), manifest: manifest!, texts } }; // prettier-ignore
     known.set(key, made);

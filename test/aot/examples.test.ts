@@ -54,6 +54,7 @@ describe.runIf(hasFakes && isBuilt)("the examples", () => {
       c,
       "$COLLC build kernels/all_reduce.coll kernels/all_reduce/one_shot.coll --ranks 2,4 --dtype f32 --arch sm_80,sm_90a -o out",
     );
+    sh(c, "$COLLC build kernels/all_reduce.coll --ranks 4 --reach 2x2 --dtype f32 --arch sm_80,sm_90a -o out");
     sh(c, "cc -std=gnu99 -O1 -Wall -Wextra -Wpedantic -Werror -Iout -I. *.c out/*.c -o all_reduce -ldl");
     cpSync(join(c, "out"), join(cpp, "out"), { recursive: true });
     sh(cpp, "mkdir -p objects; cd objects; cc -std=gnu99 -O1 -I../out -c ../../c/ranks.c ../out/*.c");
@@ -72,6 +73,12 @@ describe.runIf(hasFakes && isBuilt)("the examples", () => {
   test("C: the verification can fail: kernels of the plan do nothing on the fake", () => {
     const ran = run(c, ["--ranks", "2", "--elements", "5003"]);
     expect(ran.status).toBe(1);
+    expect(ran.stdout).toMatch(/rank \d: all_reduce of 5003 f32, 3 launches: \d{4,} wrong/);
+  });
+
+  test("C: between two pretended hosts NCCL carries what kernels, which do nothing on the fake, would have made", () => {
+    const ran = run(c, ["--ranks", "4", "--domain", "2", "--elements", "5003", ...nccl]);
+    expect([ran.stderr, ran.status]).toEqual(["", 1]);
     expect(ran.stdout).toMatch(/rank \d: all_reduce of 5003 f32, 3 launches: \d{4,} wrong/);
   });
 
@@ -111,6 +118,8 @@ describe.runIf(hasFakes && isBuilt)("the examples", () => {
       2,
       /there is no all_gather for 2 ranks.*--ranks 2 --dtype f32/,
     ],
+    ["no NCCL between hosts", ["--ranks", "4", "--domain", "2", "--libnccl", "libnccl-of-nobody.so"], {}, 3, /there is no NCCL here, which carries messages/], // prettier-ignore
+    ["hosts that nothing was built for", ["--ranks", "4", "--domain", "1"], {}, 2, /of which 1 share addresses.*--ranks 4 --dtype f32 --reach 4x1/], // prettier-ignore
     ["cubins elsewhere", ["--folder", "."], {}, 1, /\.cubin cannot be opened/],
     ["a GPU that nothing was built for", [], { FAKE_CUDA_ATTRIBUTES: "75=12,76=0" }, 3, /was built for sm_80, sm_90a; GPU \d is sm_120/], // prettier-ignore
     ["a wrong option", ["--colour", "red"], {}, 2, /usage:/],

@@ -36,9 +36,8 @@ static rank_state ranks[RANKS];
 static collc_pointer workspace[RANKS], x[RANKS], y[RANKS];
 
 static int load(const collc_program *program, const char *folder, int64_t n, int64_t max_blocks) {
-  int64_t dims[2];
-  dims[0] = n;
-  dims[1] = 64;
+  /* As many as the program with the most of them has. */
+  const int64_t dims[3] = {n, 64, 64};
   for (int r = 0; r < RANKS; r++) {
     collc_options options;
     int code;

@@ -45,7 +45,7 @@ function compiled(example) {
   const [c, cpp] = [path.join(examples, "c"), path.join(examples, "cpp")];
   const [cc, cxx] = [process.env.CC ?? "cc", process.env.CXX ?? "c++"];
   if (example === "c") {
-    const own = ["main.c", "ranks.c", "memory.c"].map((name) => path.join(c, name));
+    const own = ["main.c", "ranks.c", "memory.c", "messages.c"].map((name) => path.join(c, name));
     execFileSync(cc, ["-std=gnu99", "-O2", `-I${built}`, ...own, ...sources, "-o", program, "-ldl"]);
     return program;
   }
@@ -136,19 +136,25 @@ try {
     "f32,bf16",
   ];
   execFileSync(process.execPath, [...command, "--arch", arch, "-o", built], { encoding: "utf8" });
+  // Half of the ranks on each of two pretended hosts.
+  const domain = Number(options.ranks) % 2 === 0 ? Number(options.ranks) / 2 : 0;
+  const all_reduce = [command[0], "build", path.join(root, "kernels/all_reduce.coll")];
+  if (domain > 0)
+    execFileSync(process.execPath, [...all_reduce, "--ranks", options.ranks, "--reach", `2x${domain}`, "--dtype", "f32", "--arch", arch, "-o", built]); // prettier-ignore
   const chosen = list(options.examples);
   if (chosen.includes("python")) await runPython();
   if (chosen.includes("pytorch")) runPyTorch();
   for (const example of chosen.filter((name) => name === "c" || name === "cpp")) {
-    const nccl = example === "cpp" ? await openNccl() : null;
+    const nccl = example === "cpp" || domain > 0 ? await openNccl() : null;
     // Peers' addresses on the host begin with NCCL 2.29: before, the example says so and ends.
-    if (nccl !== null && !isFrom(nccl.version, [2, 29])) {
+    if (example === "cpp" && !isFrom(nccl.version, [2, 29])) {
       console.log(`left out: examples/cpp needs NCCL 2.29, and this is ${nccl.version}`);
       continue;
     }
     const program = compiled(example);
     const library = nccl === null ? [] : ["--libnccl", nccl.path];
-    for (const name of programs)
+    const across = example === "c" && domain > 0 ? [["all_reduce", domain]] : [];
+    for (const [name, hosts] of [...programs.map((program) => [program, 0]), ...across])
       for (const elements of list(options.elements)) {
         const began = performance.now();
         const args = [
@@ -161,6 +167,7 @@ try {
           "--folder",
           built,
           ...library,
+          ...(hosts > 0 ? ["--domain", String(hosts)] : []),
         ];
         const ran = spawnSync(program, args, {
           encoding: "utf8",
@@ -171,7 +178,7 @@ try {
         const isRight = ran.status === 0 && told === Number(options.ranks);
         const how = `ends with ${ran.signal ?? ran.status}\n${ran.stderr}${ran.stdout}`;
         report(
-          `examples/${example}: ${name}, ${elements} elements`,
+          `examples/${example}: ${name}${hosts > 0 ? ` on two pretended hosts of ${hosts}` : ""}, ${elements} elements`,
           isRight ? [] : [how],
           Math.round(performance.now() - began),
         );

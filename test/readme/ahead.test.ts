@@ -13,7 +13,7 @@ describe.runIf(hasFakes)("the page on builds ahead of time", () => {
 
   test("builds, builds again, is refused, verifies what is there, and compiles C", () => {
     expect(steps.filter((s) => s.kind === "file").map((s) => s.name)).toEqual(["mine.coll", "list.c"]);
-    expect(steps.filter((s) => s.kind === "command")).toHaveLength(9);
+    expect(steps.filter((s) => s.kind === "command")).toHaveLength(10);
   });
 
   walk(steps);

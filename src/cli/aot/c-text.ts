@@ -3,7 +3,8 @@ import {
   DTYPES,
   type Extent,
   extent,
-  launchesOf,
+  type MessageEnd,
+  type MessageStep,
   printLayout,
   productOf,
   RELATION_SIGNS,
@@ -18,7 +19,7 @@ import {
 } from "./manifest.js";
 
 /** `COLLC_ABI` of the `collc.h` that the tables are for. */
-const ABI = 2;
+const ABI = 3;
 
 /** Bytes of a file of the folder. */
 export type ReadFile = (name: string) => Uint8Array;
@@ -228,7 +229,8 @@ export function sourceText(program: ArtefactProgram, read: ReadFile): string {
   const variables = Object.entries(dtypes).map(([variable, dtype]) => `${variable}=${dtype}`);
   const axes = mesh.map((axis) => `${axis.name}=${axis.size}`);
   const last = [
-    ...[ABI, ...texts, quoted(variables.join(",")), quoted(axes.join(",")), ranks, dims, program.dims.length],
+    ...[ABI, ...texts, quoted(variables.join(",")), quoted(axes.join(",")), ranks],
+    ...[program.ranksPerDomain ?? ranks, dims, program.dims.length],
     ...[
       tensors,
       tensorsOf(program).length,
@@ -259,30 +261,66 @@ interface Tables {
 
 function targetRow(program: ArtefactProgram, target: ArtefactTarget, t: number, tables: Tables): string {
   const { functions, table } = tables;
-  const kernels = target.kernels.map((kernel, k) => kernelRow(program, kernel, `${t}_${k}`, tables));
+  const kernels = target.kernels.map((kernel, k) => kernelRow(program, target, kernel, `${t}_${k}`, tables));
   const choices = target.plan.choices.map((choice, c) => {
     const { below } = choice;
-    const rows = launchesOf(choice).map((step) => `{${step.kernel}, ${step.maxBlocks}}`);
+    const rows = choice.steps.flatMap((step, s) => {
+      if (step.kind === "launch") return [`{${step.kernel}, ${step.maxBlocks}, NULL}`];
+      if (step.kind !== "message") return []; // no build has others
+      const at = `${t}_${c}_${s}`;
+      return [`{-1, 0, ${table("collc_messages", `messages_${at}`, messageRows(step, target, at, tables))}}`];
+    });
     return `{${below ?? 0}, ${table("collc_step", `steps_${t}_${c}`, rows)}, ${rows.length}}`;
   });
   const [, major, minor, variant] = /^sm_(\d+)(\d)([af]?)$/.exec(target.arch)!;
-  const names = [table("collc_kernel", `kernels_${t}`, kernels), kernels.length, functions.of(target.plan.by)];
+  const memories = (target.memory ?? []).map(
+    ({ name, shape, dtype }) => `{${quoted(name)}, ${functions.of(bytesOf(shape, dtype))}}`,
+  );
+  const names = [
+    ...[table("collc_kernel", `kernels_${t}`, kernels), kernels.length],
+    ...[table("collc_memory", `memories_${t}`, memories), memories.length, functions.of(target.plan.by)],
+  ];
   const letter = variant === "" ? 0 : `'${variant}'`;
   return `{${[quoted(target.arch), major, minor, letter, ...names, table("collc_choice", `choices_${t}`, choices)].join(", ")}}`;
+}
+
+/** What each rank sends and receives in a step. */
+function messageRows({ ranks }: MessageStep, target: ArtefactTarget, at: string, tables: Tables): string[] {
+  const { functions, table } = tables;
+  const rows = (ends: readonly MessageEnd[]): string[] =>
+    ends.map(({ peer, memory, offset, length }) => {
+      const index = target.memory!.findIndex(({ name }) => name === memory);
+      const [first, bytes] = [offset, length].map((e) =>
+        functions.of(extent("mul", e, DTYPES[target.memory![index]!.dtype].bytes)),
+      );
+      return `{${peer}, ${index}, ${first!}, ${bytes!}}`;
+    });
+  return ranks.map(({ sends, receives }, r) => {
+    const listed = (side: string, ends: readonly MessageEnd[]): string => `${table("collc_message", `${side}_${at}_${r}`, rows(ends))}, ${ends.length}`; // prettier-ignore
+    return `{${listed("sends", sends)}, ${listed("receives", receives)}}`;
+  });
 }
 
 const ROLES = { scratch: "COLLC_SCRATCH", packet: "COLLC_PACKET", signal: "COLLC_SIGNAL", state: "COLLC_STATE" };
 /** CUtensorMapDataType. */
 const MAP_TYPES: Readonly<Record<string, number>> = { f16: 6, bf16: 9, f8e4m3: 0, f8e5m2: 0, i8: 0, u8: 0 };
 
-function kernelRow(program: ArtefactProgram, kernel: ArtefactKernel, at: string, tables: Tables): string {
+function kernelRow(
+  program: ArtefactProgram,
+  target: ArtefactTarget,
+  kernel: ArtefactKernel,
+  at: string,
+  tables: Tables,
+): string {
   const { functions, table, read } = tables;
   const tensors = tensorsOf(program).map((t) => t.name);
-  const buffers = kernel.buffers.map(({ name, role, symmetric, shape, dtype }) => {
+  const { memory: shared = [] } = target;
+  const buffers = kernel.buffers.map(({ name, role, symmetric, shape, dtype, memory }) => {
     const isTensor = role === "input" || role === "output" || role === "inout";
     const tensor = isTensor ? tensors.indexOf(name) : -1;
     const of = isTensor ? "COLLC_TENSOR" : ROLES[role];
-    return `{${quoted(name)}, ${of}, ${symmetric ? 1 : 0}, ${tensor}, ${functions.of(bytesOf(shape, dtype))}}`;
+    const held = memory === undefined ? -1 : shared.findIndex((m) => m.name === memory);
+    return `{${quoted(name)}, ${of}, ${symmetric ? 1 : 0}, ${tensor}, ${held}, ${functions.of(bytesOf(shape, dtype))}}`;
   });
   const bufferOf = (name: string): number => kernel.buffers.findIndex((b) => b.name === name);
   const plain = (kind: string, index: number): string => `{${kind}, ${index}, 0, 0, 0, {0}, {0}, 0}`;

@@ -3,7 +3,7 @@
  * say of each other. Places are JSON pointers.
  */
 import { Ajv, type ErrorObject } from "ajv";
-import { extentNames, type Extent } from "../../compiler/index.js";
+import { extentNames, type Extent, type MessageStep } from "../../compiler/index.js";
 import { type ArtefactManifest, type ArtefactProgram, type ArtefactTarget, MANIFEST_SCHEMA, programName } from "./manifest.js"; // prettier-ignore
 
 /** Something wrong with a folder. */
@@ -20,7 +20,7 @@ export interface Problem {
   readonly help: string | null;
 }
 
-const FORMAT = 5;
+const FORMAT = 6;
 const validate = new Ajv({
   strict: false,
   validateSchema: false,
@@ -147,8 +147,9 @@ function ofProgram(program: ArtefactProgram, at: string): Finding[] {
   return found;
 }
 
-function ofTarget(program: ArtefactProgram, { plan, kernels }: ArtefactTarget, at: string): Finding[] {
+function ofTarget(program: ArtefactProgram, { plan, kernels, memory = [] }: ArtefactTarget, at: string): Finding[] {
   const found: Finding[] = ofExtents(program, [plan.by], `${at}/plan/by`);
+  const names = new Set(memory.map((m) => m.name));
   plan.choices.forEach(({ below, steps }, i) => {
     const place = `${at}/plan/choices/${i}`;
     const [before] = i === 0 ? [0] : [plan.choices[i - 1]!.below ?? 0];
@@ -157,8 +158,10 @@ function ofTarget(program: ArtefactProgram, { plan, kernels }: ArtefactTarget, a
     else if (below !== null && below <= before) found.push([`${place}/below`, `is ${below}, which is no more than ${before} of the choice before it`]); // prettier-ignore
     steps.forEach((step, j) => {
       if (step.kind === "launch" && step.kernel >= kernels.length) found.push([`${place}/steps/${j}/kernel`, `is ${step.kernel}, and kernels are numbered from 0 to ${kernels.length - 1}`]); // prettier-ignore
+      if (step.kind === "message") found.push(...ofMessages(program, step, names, `${place}/steps/${j}`));
     });
   });
+  memory.forEach(({ shape }, i) => found.push(...ofExtents(program, shape, `${at}/memory/${i}/shape`)));
   kernels.forEach((kernel, i) => {
     const place = `${at}/kernels/${i}`;
     const buffers = new Set(kernel.buffers.map((b) => b.name));
@@ -169,8 +172,34 @@ function ofTarget(program: ArtefactProgram, { plan, kernels }: ArtefactTarget, a
       if (parameter.kind === "scalar" && !program.scalars.some((s) => s.name === parameter.name)) found.push([`${here}/name`, `is '${parameter.name}', which is no number of the program`]); // prettier-ignore
       if (parameter.kind === "peers" && parameter.ranks !== program.ranks) found.push([`${here}/ranks`, `is ${parameter.ranks}, and the program is for ${program.ranks}`]); // prettier-ignore
     });
-    kernel.buffers.forEach(({ shape }, j) => found.push(...ofExtents(program, shape, `${place}/buffers/${j}/shape`)));
+    kernel.buffers.forEach(({ shape, memory: of }, j) => {
+      found.push(...ofExtents(program, shape, `${place}/buffers/${j}/shape`));
+      if (of !== undefined && !names.has(of)) found.push([`${place}/buffers/${j}/memory`, `is '${of}', which is no memory of the target`]); // prettier-ignore
+    });
     found.push(...ofExtents(program, kernel.grid.work, `${place}/grid/work`));
+  });
+  return found;
+}
+
+/** What ranks send each other meets: as many messages on both sides, in memory that there is. */
+function ofMessages(
+  program: ArtefactProgram,
+  { ranks }: MessageStep,
+  names: ReadonlySet<string>,
+  at: string,
+): Finding[] {
+  const found: Finding[] = [];
+  if (ranks.length !== program.ranks) found.push([`${at}/ranks`, `are ${ranks.length}, and the program is for ${program.ranks}`]); // prettier-ignore
+  const count = (r: number, side: "sends" | "receives", peer: number): number => ranks[r]?.[side].filter((end) => end.peer === peer).length ?? 0; // prettier-ignore
+  ranks.forEach(({ sends, receives }, r) => {
+    for (const [side, ends] of Object.entries({ sends, receives }))
+      ends.forEach(({ peer, memory, offset, length }, i) => {
+        const place = `${at}/ranks/${r}/${side}/${i}`;
+        if (peer === r || peer >= ranks.length) found.push([`${place}/peer`, `is ${peer}, which is no other rank`]);
+        if (!names.has(memory)) found.push([`${place}/memory`, `is '${memory}', which is no memory of the target`]);
+        found.push(...ofExtents(program, [offset, length], place));
+      });
+    for (const peer of new Set(sends.map((end) => end.peer))) if (count(r, "sends", peer) !== count(peer, "receives", r)) found.push([`${at}/ranks/${r}/sends`, `are ${count(r, "sends", peer)} to rank ${peer}, which receives ${count(peer, "receives", r)}`]); // prettier-ignore
   });
   return found;
 }

@@ -28,7 +28,10 @@ export interface ArtefactTarget {
   readonly collcVersion: string;
   readonly nvrtcVersion: string;
   readonly roundings: Manifest["roundings"];
+  /** Steps are kernels, and, of a program with domains, messages. */
   readonly plan: Manifest["plan"];
+  /** What kernels and messages share, of a program with messages. */
+  readonly memory?: NonNullable<Manifest["memory"]>;
   readonly kernels: readonly ArtefactKernel[];
 }
 
@@ -45,6 +48,8 @@ export interface Identity {
   /** Knobs of the mapping, where any were given. */
   readonly mapping: Partial<PassOptions> | null;
   readonly maxBlocks: number | null;
+  /** Ranks that share addresses, of a program that sends messages between others. */
+  readonly ranksPerDomain: number | null;
 }
 
 export interface ArtefactProgram extends Identity, Signature {
@@ -62,7 +67,7 @@ export interface ArtefactProgram extends Identity, Signature {
 }
 
 export interface ArtefactManifest {
-  readonly formatVersion: 5;
+  readonly formatVersion: 6;
   /** What names in C begin with. */
   readonly prefix: string;
   /** By name. */
@@ -74,13 +79,14 @@ export interface ArtefactManifest {
  * "of", so that `reduce/scatter` and `reduce_scatter` are two names.
  */
 export function programName(prefix: string, identity: Identity): string {
-  const { path, collective, ranks, mesh, dtypes, mapping, maxBlocks } = identity;
+  const { path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain } = identity;
   const parts = path.split("/").map((part) => part.replace(/[^A-Za-z0-9]+/g, "_"));
   const own = parts.at(-1) === collective ? [] : [collective];
   const grid = mesh.length === 0 ? [] : [mesh.map((axis) => `${axis.name}${axis.size}`).join("x")];
   const knobs = mapping === null && maxBlocks === null ? [] : [`m${digest([mapping, maxBlocks]).slice(0, 8)}`];
   const called = [...parts, ...own].reverse().join("_of_");
-  return [prefix, called, `w${ranks}`, ...grid, ...Object.values(dtypes), ...knobs].join("_");
+  const domains = ranksPerDomain === null ? [] : [`d${ranksPerDomain}`];
+  return [prefix, called, `w${ranks}`, ...domains, ...grid, ...Object.values(dtypes), ...knobs].join("_");
 }
 
 /** SHA-256 of a value as JSON, in hexadecimal digits. */
@@ -110,7 +116,7 @@ export function merged(
     programs.set(program.name, old === undefined ? program : joined(old, program));
   }
   const sorted = [...programs.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { formatVersion: 5, prefix, programs: sorted };
+  return { formatVersion: 6, prefix, programs: sorted };
 }
 
 function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
@@ -136,8 +142,8 @@ function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
 }
 
 function identityOf(program: Identity): Identity {
-  const { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks } = program;
-  return { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks };
+  const { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain } = program;
+  return { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain };
 }
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -167,7 +173,7 @@ export const MANIFEST_SCHEMA: Schema = {
   title: "manifest.json of collc build",
   description: "Programs compiled ahead of time: what they compute, and all that a host needs to launch them.",
   ...record({
-    formatVersion: { const: 5 },
+    formatVersion: { const: 6 },
     prefix: said("What names in C begin with.", name),
     programs: said("By name.", listOf(ref("program"))),
   }),
@@ -183,6 +189,10 @@ export const MANIFEST_SCHEMA: Schema = {
       dtypes: said("What dtype variables stand for.", { type: "object", additionalProperties: ref("dtype") }),
       mapping: said("Knobs of the mapping, where any were given.", orNull({ type: "object" })),
       maxBlocks: said("--max-blocks of the build.", orNull(count(1))),
+      ranksPerDomain: said(
+        "So many consecutive ranks share addresses, and get messages from all others; null: all share them.",
+        orNull(count(1)),
+      ),
       dims: said("Dimensions of a launch, in the order of the signature.", listOf(name)),
       scalars: said(
         "Numbers that are given at each launch, the same on every rank; 4 bytes each.",
@@ -217,25 +227,67 @@ export const MANIFEST_SCHEMA: Schema = {
       files: record({ header: file, source: file }),
       targets: said("By architecture; a host takes the most special one that its GPU runs.", listOf(ref("target"), 1)),
     }),
-    target: record({
-      arch: { type: "string", pattern: "^sm_\\d{2,3}[af]?$" },
-      collcVersion: text,
-      nvrtcVersion: text,
-      roundings: said("Narrower dtypes through which a kernel sends values.", listOf(ref("dtype"))),
-      plan: said(
-        "Which steps a size takes: the first choice whose `below` is above the size; the last has null.",
-        record({
-          by: ref("extent"),
-          choices: listOf(
+    target: record(
+      {
+        arch: { type: "string", pattern: "^sm_\\d{2,3}[af]?$" },
+        collcVersion: text,
+        nvrtcVersion: text,
+        roundings: said("Narrower dtypes through which a kernel sends values.", listOf(ref("dtype"))),
+        plan: said(
+          "Which steps a size takes: the first choice whose `below` is above the size; the last has null.",
+          record({
+            by: ref("extent"),
+            choices: listOf(
+              record({
+                below: orNull(count(1)),
+                steps: listOf({ anyOf: [ref("launch"), ref("messages")] }, 1),
+              }),
+              1,
+            ),
+          }),
+        ),
+        memory: said(
+          "Memory that kernels and messages share, by name. Like the rest of the workspace it is zeroed before the first launch.",
+          listOf(
             record({
-              below: orNull(count(1)),
-              steps: listOf(kind("launch", { kernel: count(0), maxBlocks: count(1) }), 1),
+              name: text,
+              dtype: ref("dtype"),
+              shape: listOf(ref("extent")),
+              symmetric: said("Peers access it.", { type: "boolean" }),
             }),
-            1,
           ),
+        ),
+        kernels: listOf(ref("kernel"), 1),
+      },
+      ["memory"],
+    ),
+    launch: record(
+      {
+        kind: { const: "launch" },
+        kernel: count(0),
+        maxBlocks: count(1),
+        awaits: said("Number of the last step of messages beside kernels that must have ended before.", count(0)),
+      },
+      ["awaits"],
+    ),
+    messages: record(
+      {
+        kind: { const: "message" },
+        beside: said("May go on beside kernels, up to one that awaits it; a host may as well wait for it at once.", {
+          const: true,
         }),
-      ),
-      kernels: listOf(ref("kernel"), 1),
+        ranks: said(
+          "What each rank sends and receives, all at once; the k-th that goes to a rank is the k-th that comes there.",
+          listOf(record({ sends: listOf(ref("message")), receives: listOf(ref("message")) }), 1),
+        ),
+      },
+      ["beside"],
+    ),
+    message: record({
+      peer: said("The rank at the other side.", count(0)),
+      memory: text,
+      offset: said("Of the first element.", ref("extent")),
+      length: said("Number of elements; of none nothing goes.", ref("extent")),
     }),
     kernel: record({
       name: said("Which way of doing it this is.", text),
@@ -257,16 +309,20 @@ export const MANIFEST_SCHEMA: Schema = {
         { type: "boolean" },
       ),
     }),
-    buffer: record({
-      name: text,
-      role: said(
-        "input, output, inout: tensors. The rest is the workspace: packet, signal and state are zeroed once, before the first launch on any rank, and never again.",
-        { enum: ["input", "output", "inout", "scratch", "packet", "signal", "state"] },
-      ),
-      dtype: ref("dtype"),
-      shape: listOf(ref("extent")),
-      symmetric: said("Peers access it.", { type: "boolean" }),
-    }),
+    buffer: record(
+      {
+        name: text,
+        role: said(
+          "input, output, inout: tensors. The rest is the workspace: packet, signal and state are zeroed once, before the first launch on any rank, and never again.",
+          { enum: ["input", "output", "inout", "scratch", "packet", "signal", "state"] },
+        ),
+        dtype: ref("dtype"),
+        shape: listOf(ref("extent")),
+        symmetric: said("Peers access it.", { type: "boolean" }),
+        memory: said("The memory of the target that it is, which others have, too.", text),
+      },
+      ["memory"],
+    ),
     parameter: said("Of the kernel, in order.", {
       anyOf: [
         said("64-bit addresses of all ranks, by value.", kind("peers", { buffer: text, ranks: count(1) })),

@@ -105,11 +105,6 @@ function requireRoom({ kernels, plan }: Manifest, arch: string): void {
       "programs for hosts without collc have no steps for copy engines",
       "leave `copies` out of --mapping",
     );
-  if (steps.some(({ kind }) => kind === "message"))
-    throw new UsageError(
-      "programs for hosts without collc have no messages between ranks that share no addresses",
-      "build it for ranks of one host: unset COLLC_PRETEND_UNREACHABLE",
-    );
   const { blockSharedBytes, maxBlockThreads } = architectureOf(arch);
   for (const { name, sharedBytes, blockThreads } of kernels) {
     if (sharedBytes > blockSharedBytes)
@@ -134,7 +129,10 @@ async function compiled(
       .split("/")
       .at(-1)!
       .replace(/[^A-Za-z0-9]+/g, "_");
-    const symbol = manifest.kernels.length === 1 ? name : `${name}_${way}`;
+    // A way that sends messages has several kernels.
+    const alike = manifest.kernels.filter((other) => other.name === kernel.name);
+    const number = alike.length === 1 ? "" : `_${alike.indexOf(kernel)}`;
+    const symbol = manifest.kernels.length === 1 ? name : `${name}_${way}${number}`;
     const cuda = renamed(texts[k]!, kernel.symbol, symbol);
     const result = await compilers.compile(cuda, arch).catch((error: unknown) => {
       if (!(error instanceof ArchitectureError)) throw error;
@@ -152,7 +150,8 @@ async function compiled(
   const made = await Promise.all(manifest.kernels.map(kernelOf));
   const kernels = made.map(([kernel]) => kernel);
   const nvrtcVersion = made[0]![1];
-  const { inputs, outputs, inPlace, dims, scalars, specification, requirements, symmetric, roundings, plan } = manifest;
+  const { inputs, outputs, inPlace, dims, scalars, specification, requirements, symmetric, roundings, plan, memory } =
+    manifest;
   return {
     ...{
       name,
@@ -169,7 +168,17 @@ async function compiled(
     },
     embedded: options.embed === true,
     files: { header: `${name}.h`, source: `${name}.c` },
-    targets: [{ arch, collcVersion: collcVersion(), nvrtcVersion, roundings, plan, kernels }],
+    targets: [
+      {
+        arch,
+        collcVersion: collcVersion(),
+        nvrtcVersion,
+        roundings,
+        plan,
+        ...(memory === undefined ? {} : { memory }),
+        kernels,
+      },
+    ],
   };
 }
 
