@@ -146,12 +146,18 @@ function collective(name: string, { c, ranks, axes, dtype, dial, count, function
 function requirements(x: Scope, dtype: DType, dims: readonly string[]): string[] {
   const { c, ranks } = x;
   const all: string[] = [];
-  if (x.held.some((a) => a.dtype === "T" && a.role !== "scratch") && c.chance(0.3)) all.push(`where T in (${[...new Set(["f32", "i32", dtype])].filter((d) => computedIn(d, "f32") === x.family).join(", ")})`); // prettier-ignore
-  if (c.chance(0.2)) all.push(`where world in (${[...new Set([1, 4, ranks])].join(", ")})`);
-  for (const d of dims) all.push(`where ${c.pick([`${d} >= 12`, `${d} % world == 0 and ${d} > 3`, `12 <= ${d}`])}`);
+  if (x.held.some((a) => a.dtype === "T" && a.role !== "scratch") && c.chance(0.3)) all.push(`T in (${[...new Set(["f32", "i32", dtype])].filter((d) => computedIn(d, "f32") === x.family).join(", ")})`); // prettier-ignore
+  if (c.chance(0.2)) all.push(`world in (${[...new Set([1, 4, ranks])].join(", ")})`);
+  for (const d of dims) all.push(`${c.pick([`${d} >= 12`, `${d} % world == 0 and ${d} > 3`, `12 <= ${d}`])}`);
   const input = x.held.find((a) => a.role === "input" && a.dtype === "T");
-  if (input !== undefined && c.chance(0.15)) all.push(`where ${input.name} in ${c.pick(["0..4", "1..2 * 3"])}`);
-  return all.map((clause) => x.hole("where", () => clause));
+  if (input !== undefined && c.chance(0.15)) all.push(`${input.name} in ${c.pick(["0..4", "1..2 * 3"])}`);
+  // Each has a `where`, or is joined to the one before.
+  const wheres = all.reduce<string[]>((made, clause) => {
+    const last = made.pop();
+    if (last === undefined) return [`where ${clause}`];
+    return c.chance(0.4) ? [...made, `${last} and ${clause}`] : [...made, last, `where ${clause}`];
+  }, []);
+  return wheres.map((clause) => x.hole("where", () => clause));
 }
 
 // -- statements at the top of a body -----------------------------------------------------------------
