@@ -93,7 +93,11 @@ describe("a layer of 8B, as it was measured", () => {
 
 test.each(isAll ? KINDS : (["forward"] as const))("a small layer, %s: computes what float64 says", (kind) => {
   const lowered = expectLowered(evaluated(dumped("small", kind)), { ranks: 2, fuse: "legal", caller: "kernels" });
-  expect(lowered.parts.filter((p) => p.kind === "program").length).toBeGreaterThan(0);
+  const programs = lowered.parts.filter((p) => p.kind === "program");
+  expect(programs.length).toBeGreaterThan(0);
+  // What is gathered, and goes to others as it is, too, is read once.
+  for (const { inputs, nodes } of programs)
+    expect(new Set(inputs.map((x) => x.tensor)).size, nodes.join(", ")).toBe(inputs.length);
 });
 
 test.each(isAll ? KINDS : (["backward"] as const))(

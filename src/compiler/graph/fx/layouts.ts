@@ -52,9 +52,7 @@ class Realizer extends Stacking {
     });
     const made = results.map((of) => {
       const { id, mode } = this.value(of, "any");
-      // What was made for a reduction, too, is not made once more.
-      const again = mode === "local" ? this.known.get(`${of} stacked`) : undefined;
-      return { of, value: (again ?? { id }).id };
+      return { of, value: (mode === "local" ? this.madeFor(of) : null)?.id ?? id };
     });
     const ids = new Set<GraphOperand>([...this.nodes.keys(), ...this.inputs.keys()]);
     // An output with an input's id would be that input, changed in place.
@@ -106,6 +104,12 @@ class Realizer extends Stacking {
     this.known.set(key, made);
     this.known.set(`${id} ${made.mode}`, made);
     return made;
+  }
+
+  /** Each rank's own tensor as a conversion has it, for which it is not made once more; null where none has. */
+  private madeFor(id: string): Realized | null {
+    const modes: Mode[] = ["stacked", ...this.at(id).shape.map((_, d) => sharded(d))];
+    return modes.map((mode) => this.known.get(`${id} ${mode}`)).find((made) => made !== undefined) ?? null;
   }
 
   /** The value in a layout, or null where it has none such. */
