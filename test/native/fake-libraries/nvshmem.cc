@@ -1,15 +1,23 @@
 // An NVSHMEM host library over the fake driver: heaps that all processes map, real waits, real teams. Stricter than the
 // real one where that ends the process: here it aborts with a line on stderr, which fails the test.
 //
+// Puts and signals are on their way for a time of their own, so they arrive in any order. The library orders no more than this: the data of
+// a put comes before its own signal, and a quiet, or what meets all PEs, comes after all that its PE sent before. The source of a put is read
+// when the stream is there.
+//
 //   FAKE_NVSHMEM_HEAP_MB=32   size of the heap
+//   FAKE_NVSHMEM_LATE_US=2000 most that something is on its way: see wire.h
 //   FAKE_NVSHMEM_NO_PTR=1     nvshmem_ptr gives null for peers
 //   FAKE_NVSHMEM_FAIL=init    initialisation fails
+#include <algorithm>
+#include <memory>
 #include <new>
 #include <vector>
 
 #include "api/nvshmem.h"
 #include "guest.h"
 #include "takes-signals.h"
+#include "wire.h"
 
 using namespace guest;
 using collc::nvshmem::InitAttr;
@@ -66,9 +74,10 @@ State& Live() {
   return *state;
 }
 
-/// All PEs, on the calling thread.
+/// All PEs, on the calling thread; what they sent before has come then.
 void Meet() {
   State& s = Live();
+  Await([] { return Wire::Own().IsEmpty(); });
   const std::uint64_t wanted = ++s.meetings * s.pes;
   ++s.control->arrivals;
   Await([&] { return s.control->arrivals.load() >= wanted; });
@@ -125,6 +134,7 @@ void BarrierOnStream(Team team, Stream stream) {
   SharedTeam& shared = TeamAt(team);
   if (IndexIn(shared) < 0) Die("a barrier of a team without this PE");
   auto* wanted = new std::uint64_t(0);
+  Hold(Live().device, stream, [] { return Wire::Own().IsEmpty(); });
   OnStream(stream, [&shared, team, wanted] {
     *wanted = ++Live().team_meetings[team] * shared.size;
     ++shared.arrivals;
@@ -138,6 +148,29 @@ void Copy(Stream stream, std::uint64_t target, std::uint64_t source, std::size_t
 
 std::atomic<std::uint64_t>* Word(std::uint64_t address) {
   return reinterpret_cast<std::atomic<std::uint64_t>*>(address);
+}
+
+void Raise(std::uint64_t signal, std::uint64_t value, int op) {
+  if (op == collc::nvshmem::SIGNAL_ADD) {
+    Word(signal)->fetch_add(value);
+  } else {
+    Word(signal)->store(value);
+  }
+}
+
+/// Sends the bytes that the source has when the stream is there, and does `then` where they have come.
+void Put(void* target, const void* source, std::size_t bytes, int pe, Stream stream, std::function<void()> then) {
+  if (pe < 0 || pe >= Live().pes) Die("no such PE");
+  const std::uint64_t to = bytes > 0 ? At(target, pe) : 0;
+  if (bytes > 0) OffsetOf(static_cast<char*>(target) + bytes - 1);
+  OnStream(stream, [=] {
+    const auto* from = static_cast<const char*>(source);
+    const auto held = std::make_shared<std::vector<char>>(from, from + bytes);
+    Wire::Own().Send([=] {
+      std::copy(held->begin(), held->end(), reinterpret_cast<char*>(to));
+      then();
+    });
+  });
 }
 
 }  // namespace
@@ -287,7 +320,7 @@ GUEST_API int nvshmem_team_n_pes(Team team) {
 GUEST_API int nvshmem_team_my_pe(Team team) { return IndexIn(TeamAt(team)); }
 
 GUEST_API void nvshmemx_putmem_on_stream(void* target, const void* source, std::size_t bytes, int pe, Stream stream) {
-  Copy(stream, At(target, pe), reinterpret_cast<std::uint64_t>(source), bytes);
+  Put(target, source, bytes, pe, stream, [] {});
 }
 GUEST_API void nvshmemx_getmem_on_stream(void* target, const void* source, std::size_t bytes, int pe, Stream stream) {
   Copy(stream, reinterpret_cast<std::uint64_t>(target), At(source, pe), bytes);
@@ -295,19 +328,13 @@ GUEST_API void nvshmemx_getmem_on_stream(void* target, const void* source, std::
 GUEST_API void nvshmemx_signal_op_on_stream(std::uint64_t* signal, std::uint64_t value, int op, int pe,
                                             Stream stream) {
   const std::uint64_t at = At(signal, pe);
-  OnStream(stream, [=] {
-    if (op == collc::nvshmem::SIGNAL_ADD) {
-      Word(at)->fetch_add(value);
-    } else {
-      Word(at)->store(value);
-    }
-  });
+  OnStream(stream, [=] { Wire::Own().Send([=] { Raise(at, value, op); }); });
 }
 GUEST_API void nvshmemx_putmem_signal_on_stream(void* target, const void* source, std::size_t bytes,
                                                 std::uint64_t* signal, std::uint64_t value, int op, int pe,
                                                 Stream stream) {
-  nvshmemx_putmem_on_stream(target, source, bytes, pe, stream);
-  nvshmemx_signal_op_on_stream(signal, value, op, pe, stream);
+  const std::uint64_t at = At(signal, pe);
+  Put(target, source, bytes, pe, stream, [=] { Raise(at, value, op); });
 }
 GUEST_API void nvshmemx_signal_wait_until_on_stream(std::uint64_t* signal, int compare, std::uint64_t value,
                                                     Stream stream) {
@@ -315,7 +342,9 @@ GUEST_API void nvshmemx_signal_wait_until_on_stream(std::uint64_t* signal, int c
   const std::uint64_t at = At(signal, Live().pe);
   Hold(Live().device, stream, [=] { return Word(at)->load() >= value; });
 }
-GUEST_API void nvshmemx_quiet_on_stream(Stream) {}
+GUEST_API void nvshmemx_quiet_on_stream(Stream stream) {
+  Hold(Live().device, stream, [] { return Wire::Own().IsEmpty(); });
+}
 GUEST_API int nvshmemx_barrier_on_stream(Team team, Stream stream) {
   BarrierOnStream(team, stream);
   return 0;
