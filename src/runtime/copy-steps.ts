@@ -12,7 +12,7 @@ import { ownTensor } from "./device-copies.js";
 import { notReachable } from "./device-tensor.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { Tensor } from "./group.js";
-import type { PreparedCall } from "./library-steps.js";
+import type { PreparedCall } from "./message-carrier.js";
 import { type DevicePointer, type EventHandle, native, type StreamHandle } from "./native.js";
 import { requireContiguous } from "./tensor-shape.js";
 

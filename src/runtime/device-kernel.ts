@@ -8,6 +8,7 @@ import {
   isNear,
   type KernelManifest,
   type Manifest,
+  type MessageStep,
   type Reach,
   type Step,
 } from "../compiler/index.js";
@@ -27,12 +28,14 @@ import { notReachable } from "./device-tensor.js";
 import { readEnv } from "./env.js";
 import { RuntimeError } from "./errors.js";
 import { ranksText } from "./hosts.js";
-import { type PreparedCall, prepareCall, type StepCommunicators } from "./library-steps.js";
+import { prepareCall } from "./library-steps.js";
+import type { MessageCarrier, PreparedCall } from "./message-carrier.js";
 import { MESSAGE_BLOCKS, placedCalls } from "./message-lane.js";
 import { prepareMessages, SharedMemory } from "./message-steps.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, LoadedKernel, Tensor, Timing, TimingOptions } from "./group.js";
 import type { DevicePointer } from "./native.js";
+import type { NcclCommunicator } from "./nccl/communicator.js";
 import { PreparedProgram } from "./prepared-program.js";
 import { checkTensors, requireSameRanks } from "./shapes.js";
 import { freeBehind } from "./stuck-work.js";
@@ -215,17 +218,20 @@ export class DeviceKernel implements LoadedKernel, Watched {
     private readonly group: DeviceGroup,
     readonly manifest: Manifest,
     private readonly kernels: readonly ProgramKernel[],
-    private readonly communicators: StepCommunicators,
+    /** Of its steps that a library does. */
+    private readonly communicator: NcclCommunicator | null,
+    private readonly carrier: MessageCarrier | null,
     private readonly memory: SharedMemory,
   ) {}
 
   /** Collective. @param cubins of the manifest's kernels, in order */
   static async load(group: DeviceGroup, manifest: Manifest, cubins: readonly Uint8Array[]): Promise<DeviceKernel> {
-    const communicators = await group.librarySteps.open(manifest);
+    const communicator = await group.librarySteps.open(manifest);
+    const carrier = await group.messageCarriers.open(manifest);
     group.copyLanes.open(manifest);
     const kernels: ProgramKernel[] = [];
     const { collective, ranks, ranksPerDomain = ranks, memory = [] } = manifest;
-    const shared = new SharedMemory(group, collective, memory);
+    const shared = new SharedMemory(group, collective, memory, carrier);
     for (const [i, kernel] of manifest.kernels.entries())
       kernels.push(await ProgramKernel.load(group, kernel, collective, cubins[i]!, shared, { ranksPerDomain }));
     // Grids are the same on every rank, so the smallest GPU says how large they may be.
@@ -239,7 +245,12 @@ export class DeviceKernel implements LoadedKernel, Watched {
       kernel.mostBlocksBeside = least(i, 1);
     });
     group.messageLane.open(manifest);
-    return new DeviceKernel(group, manifest, kernels, communicators, shared);
+    return new DeviceKernel(group, manifest, kernels, communicator, carrier, shared);
+  }
+
+  /** Of all its choices, in the order that numbers them. */
+  private get messageSteps(): readonly MessageStep[] {
+    return this.manifest.plan.choices.flatMap(({ steps }) => steps.filter((step) => step.kind === "message"));
   }
 
   /** The steps of the plan for these dimensions, ready to be enqueued. */
@@ -279,17 +290,24 @@ export class DeviceKernel implements LoadedKernel, Watched {
     dims: DimValues,
     isBeside: boolean,
   ): Promise<PreparedCall> {
-    if (step.kind === "library") return prepareCall(this.group, this.communicators.library!, step, tensors);
+    if (step.kind === "library") return prepareCall(this.group, this.communicator!, step, tensors);
     if (step.kind === "copy") return prepareCopies(this.group, step, tensors, dims);
     if (step.kind === "message")
-      return prepareMessages(this.group, this.communicators.message!, step, this.memory, dims);
+      return prepareMessages(this.group, this.carrier!, step, this.messageSteps.indexOf(step), this.memory, dims);
     return this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks, isBeside);
+  }
+
+  /** Whether a wait for messages has run out and holds its stream. */
+  get isHolding(): boolean | undefined {
+    return this.isUnloaded ? false : this.carrier?.isHolding;
   }
 
   takeFailure(): RuntimeError | null {
     if (this.isUnloaded) return null;
     let first: RuntimeError | null = null;
     for (const kernel of this.kernels) first = kernel.takeFailure() ?? first;
+    // A kernel may be late for the sake of messages, not they for its.
+    first = this.carrier?.takeFailure() ?? first;
     this.isOutOfStep ||= first !== null;
     return first;
   }
@@ -303,9 +321,8 @@ export class DeviceKernel implements LoadedKernel, Watched {
 
   /** For an error of a wait that ran out: whose messages the program waits for, as nothing says which of them have come. */
   private get named(): string {
-    const { collective, plan } = this.manifest;
-    const steps = plan.choices.flatMap((choice) => choice.steps);
-    const ends = steps.flatMap((step) => (step.kind === "message" ? step.ranks[this.group.rank]!.receives : []));
+    const { collective } = this.manifest;
+    const ends = this.messageSteps.flatMap(({ ranks }) => ranks[this.group.rank]!.receives);
     const peers = [...new Set(ends.map(({ peer }) => peer))].sort((a, b) => a - b);
     return peers.length === 0 ? collective : `${collective}, which waits for messages of ${ranksText(peers)},`;
   }
@@ -340,9 +357,15 @@ export class DeviceKernel implements LoadedKernel, Watched {
     }
   }
 
+  /** Ends waits for messages that have run out and hold their streams. No rank may need any more what they protect. */
+  letGo(): void {
+    this.carrier?.letGo();
+  }
+
   /** Zeroes pads and counters of this rank. Nothing may be in flight on any rank. */
   reset(): void {
     for (const kernel of this.kernels) kernel.reset();
+    this.carrier?.reset();
     this.isOutOfStep = false;
   }
 
@@ -352,7 +375,11 @@ export class DeviceKernel implements LoadedKernel, Watched {
     this.isUnloaded = true;
     this.group.forget(this);
     const free = (): Promise<void> =>
-      allOf([...this.kernels.flatMap((kernel) => kernel.free()), ...this.memory.free()]);
+      allOf([
+        ...this.kernels.flatMap((kernel) => kernel.free()),
+        ...this.memory.free(),
+        ...(this.carrier?.free() ?? []),
+      ]);
     await freeBehind(() => this.group.settle(), free);
   };
 }

@@ -6,8 +6,10 @@ import { type EventHandle, native, type StreamHandle } from "./native.js";
 
 /** Something enqueued that may fail on the device without killing the context. */
 export interface Watched {
-  /** The failure since it was last asked for, or null. Ask when the stream is done. */
+  /** The failure since it was last asked for, or null. Ask when the stream is done, or held. */
   takeFailure(): RuntimeError | null;
+  /** Whether a wait of it has run out that holds its stream until somebody lets go of it. Left out where none does. */
+  readonly isHolding?: boolean;
 }
 
 /** For a stream on which a wait has run out, in milliseconds. */
@@ -59,11 +61,27 @@ export class DeviceStream implements GroupStream {
   }
 
   async synchronize(what = "what was enqueued on the stream"): Promise<void> {
-    await this.settle(what);
-    const failures = [...this.#watched].map((watched) => watched.takeFailure()).filter((failure) => failure !== null);
+    try {
+      await this.settle(what);
+    } catch (error) {
+      // Who holds the stream knows more of it than that it does not come back.
+      throw this.#firstFailure((watched) => watched.isHolding === true) ?? error;
+    }
+    const failure = this.#firstFailure(() => true);
     this.#watched.clear();
     this.#allowanceMs = 0;
-    if (failures.length > 0) throw failures[0];
+    if (failure !== null) throw failure;
+  }
+
+  /** Of those that `isAsked`, each of which then has told its failure. */
+  #firstFailure(isAsked: (watched: Watched) => boolean): RuntimeError | null {
+    const asked = [...this.#watched].filter(isAsked);
+    return asked.map((watched) => watched.takeFailure()).find((failure) => failure !== null) ?? null;
+  }
+
+  /** Grants it its time again, as what held it was let go of. */
+  forgive(): void {
+    this.#isLate = false;
   }
 
   /** Waits without asking how it went. @throws RuntimeError `timeout` when the GPU itself does not come back. */
@@ -72,7 +90,9 @@ export class DeviceStream implements GroupStream {
     // What had its time gets little more: all that is given back behind it waits, one after the other.
     const ms = this.#isLate ? Math.min(boundMs, LATE_MS) : boundMs;
     try {
-      await waitForStream(this.handle, ms, what);
+      const isHeld = (): boolean => [...this.#watched].some(({ isHolding }) => isHolding === true);
+      const canHold = [...this.#watched].some(({ isHolding }) => isHolding !== undefined);
+      await waitForStream(this.handle, ms, what, canHold ? isHeld : undefined);
       this.#isLate = false;
     } catch (error) {
       this.#isLate = true;

@@ -30,6 +30,10 @@ export const environmentTable = {
     "folder of the kernel cache, of `collc setup`, `collc tune` and the regions of torch.compile (default: ~/.cache/collc)",
   ),
   COLLC_CACHE_MAX_MB: row("user", "size cap of the kernel cache in MiB (default: 1024; 0: no cache)"),
+  COLLC_MESSAGES: row(
+    "user",
+    "what carries messages between hosts on GPUs: nccl or nvshmem (default: nvshmem on the nvshmem backend, else nccl). The same on all ranks",
+  ),
   COLLC_OVERLAP_MESSAGES: row(
     "user",
     "1: on GPUs, messages between hosts go on a stream of their own, beside kernels that need none of them; no GPU has run it yet. On all ranks or none",

@@ -38,6 +38,7 @@ import { MessageLane } from "./message-lane.js";
 import { requireReach } from "./host-reach.js";
 import { type HostRanks, hostsAmong, reachAmong } from "./hosts.js";
 import { LibrarySteps } from "./library-steps.js";
+import { MessageCarriers } from "./message-carrier.js";
 import { type DevicePointer, native } from "./native.js";
 import { type DeviceBackend, openProvider } from "./open-provider.js";
 import { PersistentMemory } from "./persistent-memory.js";
@@ -88,6 +89,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   readonly reach: Reach | undefined;
   private readonly streams = new Set<DeviceStream>();
   readonly librarySteps = new LibrarySteps(this);
+  readonly messageCarriers = new MessageCarriers(this);
   readonly copyLanes = new CopyLanes(this);
   readonly messageLane = new MessageLane(this);
   /** What close() must free, newest first. */
@@ -279,10 +281,10 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     return this.persistent.nextId();
   }
 
-  /** Symmetric memory that close() frees if its owner has not. */
-  async allocateSymmetric(bytes: number, name: string): Promise<SymmetricAllocation> {
+  /** Symmetric memory that close() frees if its owner has not. @param pool another than the group's own, of the same ranks */
+  async allocateSymmetric(bytes: number, name: string, pool = this.pool): Promise<SymmetricAllocation> {
     requireNoCapture("allocating symmetric memory");
-    const allocation = await this.pool.allocate(Math.max(bytes, 16), name);
+    const allocation = await pool.allocate(Math.max(bytes, 16), name);
     const free = async (): Promise<void> => {
       this.owned.delete(free);
       await allocation.free();
@@ -350,9 +352,19 @@ export class DeviceGroup extends DevicePrimitives implements Group {
 
   async recover(): Promise<void> {
     requireNoCapture("recovering");
-    for (const stream of this.streams) await stream.synchronize().catch(() => {});
-    // Between the barriers no rank has anything in flight, so nobody's signal is wiped or comes too late.
+    const finish = async (): Promise<void> => {
+      for (const stream of this.streams) await stream.synchronize().catch(() => {});
+    };
+    await finish();
     await this.exchangeChannel.barrier("recover: all idle");
+    // A wait for messages that ran out holds its stream, for the sake of ranks that were slow. Now none of them reads what may be overwritten.
+    for (const kernel of this.kernels) kernel.letGo();
+    for (const stream of this.streams) stream.forgive();
+    await finish();
+    await this.messageCarriers.quiet(this.defaultStream.handle);
+    await finish();
+    // Between these barriers no rank has anything in flight, so nobody's signal is wiped or comes too late.
+    await this.exchangeChannel.barrier("recover: all at rest");
     for (const kernel of this.kernels) kernel.reset();
     this.resetSignals();
     await this.exchangeChannel.barrier("recover: all reset");

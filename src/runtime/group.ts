@@ -276,8 +276,8 @@ export interface Group extends GroupPrimitives {
    */
   capture(record: (stream: GroupStream) => void | Promise<void>): Promise<CapturedGraph>;
   /**
-   * Brings the group back in step after a wait ran out: waits for what is enqueued, then zeroes every counter of its
-   * kernels and signals. Collective.
+   * Brings the group back in step after a wait ran out: waits for what is enqueued, ends waits for messages that hold their stream, then
+   * zeroes every counter of its kernels, messages and signals. Messages by NCCL that ran out stay where they are. Collective.
    */
   recover(): Promise<void>;
   /** All ranks arrive before any leaves (host side). */

@@ -1,46 +1,28 @@
-/** Steps of programs that a library does: NCCL's own collectives on the tensors of a launch, and its sends and receives. */
+/** Steps of programs that a library does: NCCL's own collectives on the tensors of a launch. */
 import { DTYPES, type LibraryStep, type Manifest } from "../compiler/index.js";
 import { ownTensor } from "./device-copies.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { Tensor } from "./group.js";
+import type { PreparedCall } from "./message-carrier.js";
 import type { StreamHandle } from "./native.js";
 import type { NcclCommunicator } from "./nccl/communicator.js";
-import { communicatorOf, ownCommunicator } from "./nccl/of-group.js";
+import { communicatorOf } from "./nccl/of-group.js";
 import { requireContiguous } from "./tensor-shape.js";
 
-/** A call with everything decided. */
-export interface PreparedCall {
-  enqueue(stream: StreamHandle): void;
-  release(): void;
-}
-
-/** Who carries out a program's steps; null where it has none of the kind. */
-export interface StepCommunicators {
-  readonly library: NcclCommunicator | null;
-  readonly message: NcclCommunicator | null;
-}
-
-/** A group's communicators for such steps, each made with the first program that has one. */
+/** A group's communicator for such steps, made with the first program that has one. */
 export class LibrarySteps {
-  private readonly made: { library?: Promise<NcclCommunicator>; message?: Promise<NcclCommunicator> } = {};
+  private made: Promise<NcclCommunicator> | null = null;
 
   constructor(private readonly group: DeviceGroup) {}
 
   /**
-   * Makes what the plan's steps need. Collective, as all ranks have the same plan.
+   * Makes what the plan's steps need; null where it has none. Collective, as all ranks have the same plan.
    * @throws MachineError where there is no NCCL; RuntimeError `timeout`.
    */
-  async open({ plan }: Pick<Manifest, "plan">): Promise<StepCommunicators> {
-    const has = (of: keyof StepCommunicators): boolean =>
-      plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === of));
-    const library = has("library") ? await this.of("library") : null;
-    return { library, message: has("message") ? await this.of("message") : null };
-  }
-
-  private of(kind: keyof StepCommunicators): Promise<NcclCommunicator> {
-    // Of a communicator with windows, NCCL 2.28.9 mixes up the data of messages between GPUs of a host where only one side lies in a window.
-    const open = kind === "message" ? ownCommunicator : communicatorOf;
-    return (this.made[kind] ??= open(this.group, `NCCL unique id of ${kind} steps`).then((made) => made.communicator));
+  async open({ plan }: Pick<Manifest, "plan">): Promise<NcclCommunicator | null> {
+    if (!plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === "library"))) return null;
+    this.made ??= communicatorOf(this.group, "NCCL unique id of library steps").then((made) => made.communicator);
+    return this.made;
   }
 }
 

@@ -4,12 +4,13 @@
  */
 import type { Manifest, Step } from "../compiler/index.js";
 import type { DeviceGroup } from "./group-device.js";
-import type { PreparedCall } from "./library-steps.js";
+import type { PreparedCall } from "./message-carrier.js";
 import { type EventHandle, native, type StreamHandle } from "./native.js";
 
 /**
  * Most blocks that messages under way may hold on a GPU: NCCL's most channels (MAXCHANNELS, src/include/device.h), one block each. They wait
  * for blocks on other GPUs, as blocks of a kernel beside them may; so that neither waits for the other's place, kernels leave these free.
+ * Messages by NVSHMEM take one block at a time, of its kernels and of ours that wait.
  */
 export const MESSAGE_BLOCKS = 64;
 

@@ -1,47 +1,41 @@
-/** Memory that the kernels of a program share, and its steps that send messages: NCCL's sends and receives, in one group. */
+/** Memory that the kernels of a program share, and its steps that send messages: which bytes go where. */
 import {
   type DimValues,
   DTYPES,
   elementsOf,
+  InternalCompilerError,
   type MessageStep,
   type ProgramMemory,
   type Run,
   runsOf,
 } from "../compiler/index.js";
-import { DeviceMemory, requireNoCapture } from "./cuda/index.js";
+import { requireNoCapture } from "./cuda/index.js";
 import type { DeviceGroup } from "./group-device.js";
-import type { PreparedCall } from "./library-steps.js";
-import type { DevicePointer, StreamHandle } from "./native.js";
-import type { NcclCommunicator } from "./nccl/communicator.js";
-import { ncclGroup } from "./nccl/library.js";
+import {
+  allocateOwn,
+  type HeldMemory,
+  type MessageCarrier,
+  type Parcel,
+  type PlacedMemory,
+  type PreparedCall,
+} from "./message-carrier.js";
+import type { DevicePointer } from "./native.js";
 
-/** Memory on this rank, and where it lies on the others; an address of 0 where they are not reached. */
-export interface PlacedMemory {
-  readonly bytes: number;
-  readonly pointer: DevicePointer;
-  readonly peers: readonly DevicePointer[];
-}
-
-interface Held extends PlacedMemory {
-  readonly free: () => Promise<void>;
-}
-
-/**
- * Memory of one program; grows when a launch asks for more. All of it can be handed to other processes: where a graph is captured, NCCL
- * registers what is sent and received with the peer, and where it could do so on one side alone, its kernels never ended (2.28.9, 4×H100).
- */
+/** Memory of one program; grows when a launch asks for more. */
 export class SharedMemory {
-  private readonly held = new Map<string, Held>();
+  private readonly held = new Map<string, HeldMemory>();
 
   constructor(
     private readonly group: DeviceGroup,
     private readonly collective: string,
     private readonly wanted: readonly ProgramMemory[],
+    /** Of the program's messages; null where it has none. */
+    private readonly carrier: MessageCarrier | null,
   ) {}
 
   /** Makes room for these dimensions. Collective, as all ranks are given the same. */
   async place(dims: DimValues): Promise<void> {
-    const { group } = this;
+    const { group, carrier } = this;
     for (const { name, dtype, shape, symmetric } of this.wanted) {
       const elements = elementsOf(shape, dims);
       const bytes = Math.max(1, elements) * DTYPES[dtype].bytes;
@@ -51,11 +45,10 @@ export class SharedMemory {
       await group.settle();
       await before?.free();
       this.held.delete(name);
-      if (symmetric) {
-        const { localPointer, peerPointers, free } = await group.allocateSymmetric(bytes, name);
-        DeviceMemory.view(group.device, localPointer, bytes).fill(0);
-        this.held.set(name, { pointer: localPointer, peers: peerPointers, bytes, free });
-      } else this.held.set(name, { ...group.allocateExportable(bytes), peers: [], bytes });
+      const made = await (carrier === null
+        ? allocateOwn(group, bytes, name, symmetric)
+        : carrier.allocate(bytes, name, symmetric));
+      this.held.set(name, made);
     }
   }
 
@@ -77,33 +70,48 @@ export class SharedMemory {
   }
 }
 
-/** Fixes what this rank sends and receives. What moves, moves as bytes, so that every dtype can. */
+/** Both sides of what one rank sends to another in a step, in order. */
+function runsBetween(
+  { ranks }: MessageStep,
+  from: number,
+  to: number,
+  dims: DimValues,
+): readonly { readonly sent: Run; readonly received: Run }[] {
+  const sends = runsOf(ranks[from]!.sends, dims).filter(({ peer }) => peer === to);
+  const receives = runsOf(ranks[to]!.receives, dims).filter(({ peer }) => peer === from);
+  if (sends.length !== receives.length || sends.some(({ length }, k) => length !== receives[k]!.length)) {
+    const text = (runs: readonly Run[]): string => `[${runs.map(({ length }) => length).join(", ")}]`;
+    throw new InternalCompilerError(
+      `in one step rank ${from} sends ${text(sends)} elements to rank ${to}, which receives ${text(receives)}`,
+    );
+  }
+  return sends.map((sent, k) => ({ sent, received: receives[k]! }));
+}
+
+/**
+ * Fixes what this rank sends and receives in a step.
+ * @param number of the step among the program's steps of messages
+ * @throws InternalCompilerError for messages whose two sides do not fit
+ */
 export function prepareMessages(
   { rank }: DeviceGroup,
-  communicator: NcclCommunicator,
-  { ranks }: MessageStep,
+  carrier: MessageCarrier,
+  step: MessageStep,
+  number: number,
   memory: SharedMemory,
   dims: DimValues,
 ): PreparedCall {
-  const calls = (["sends", "receives"] as const).flatMap((side) =>
-    runsOf(ranks[rank]![side], dims).map((run, i, all) => ({
-      isSend: side === "sends",
-      /** The how manieth it is to or from this peer. */
-      turn: all.slice(0, i).filter(({ peer }) => peer === run.peer).length,
-      peer: run.peer,
-      address: memory.addressOf(run),
-      bytes: run.length * memory.bytesOf(run.memory),
-    })),
-  );
-  // A group takes them in any order; this way none has to wait for more than its own other side.
-  calls.sort((a, b) => a.turn - b.turn);
-  const each = (stream: StreamHandle) => (): void => {
-    for (const { isSend, peer, address, bytes } of calls)
-      if (isSend) communicator.send(stream, address, bytes, "u8", peer);
-      else communicator.receive(stream, address, bytes, "u8", peer);
+  const parcels = (side: "sends" | "receives"): Parcel[] => {
+    const peers = new Set(runsOf(step.ranks[rank]![side], dims).map(({ peer }) => peer));
+    return [...peers].map((peer) => {
+      const pairs = side === "sends" ? runsBetween(step, rank, peer, dims) : runsBetween(step, peer, rank, dims);
+      const parts = pairs.map(({ sent, received }) => {
+        const [own, theirs] = side === "sends" ? [sent, received] : [received, sent];
+        const bytes = own.length * memory.bytesOf(own.memory);
+        return { address: memory.addressOf(own), counterpart: memory.addressOf(theirs), bytes };
+      });
+      return { peer, parts };
+    });
   };
-  const enqueue = (stream: StreamHandle): void => {
-    if (calls.length > 0) ncclGroup(each(stream));
-  };
-  return { enqueue, release: () => {} };
+  return carrier.prepare(number, parcels("sends"), parcels("receives"));
 }

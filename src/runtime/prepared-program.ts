@@ -5,7 +5,7 @@ import type { DeviceStream, Watched } from "./device-stream.js";
 import { RuntimeError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { GroupStream, PreparedRun, RecordedRun } from "./group.js";
-import type { PreparedCall } from "./library-steps.js";
+import type { PreparedCall } from "./message-carrier.js";
 import type { MessageLane, PlacedCall } from "./message-lane.js";
 import { withNumbers } from "./shapes.js";
 

@@ -128,8 +128,16 @@ describe("status record", () => {
     const status = new StatusRecord(0);
     expect(status.read()).toBeNull();
     native().copyToDevice(0, status.pointer, Uint32Array.of(1, 2, 3, 4, 5, 6, 7, 8));
-    expect(status.read()).toEqual({ rank: 2, peer: 3, buffer: 4, slot: 5, wanted: 6, seen: 7, line: 8 });
+    const failure = { rank: 2, peer: 3, buffer: 4, slot: 5, wanted: 6, seen: 7, line: 8, missing: [] };
+    expect(status.read()).toEqual(failure);
+    native().copyToDevice(0, status.pointer + 32n, Uint32Array.of(2 ** 31 + 4, 1));
+    expect(status.read()).toEqual({ ...failure, missing: [2, 31, 32] });
+    // Who is let go of stays so, whatever else is forgotten.
+    status.letGo(true);
     status.clear();
+    const words = new Uint32Array(StatusRecord.words);
+    native().copyFromDevice(0, words, status.pointer);
+    expect([...words]).toEqual([...new Array<number>(15).fill(0), 1]);
     expect(status.read()).toBeNull();
     status.free();
     expect(() => status.read()).toThrow("was freed before");

@@ -14,6 +14,7 @@ it.skipIf((await nvrtcLibrary()) === null && process.env["CI"] === undefined)(
       // Signals cross GPUs, so they are released and acquired at system scope.
       expect(ptx).toContain("red.release.sys.global.add.u32");
       expect(ptx).toContain("ld.acquire.sys.global.u32");
+      expect(ptx).toContain("ld.acquire.sys.global.u64");
       expect(ptx).toContain("st.release.sys.global.u32");
     }
   },

@@ -33,14 +33,14 @@ describe("messages", () => {
       const groups = await connectRanks(4);
       open.push(...groups);
       await onAll(groups, async (group, rank) => {
-        const { message: communicator } = await group.librarySteps.open(manifest!);
-        const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!);
+        const carrier = (await group.messageCarriers.open(manifest!))!;
+        const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!, carrier);
         await memory.place(dims);
         const held = (name: string): DeviceMemory => {
           const { pointer, bytes } = memory.of(name);
           return DeviceMemory.view(group.device, pointer, bytes);
         };
-        for (const step of messagesOf(manifest!)) {
+        for (const [number, step] of messagesOf(manifest!).entries()) {
           const { sends, receives } = step.ranks[rank]!;
           expect(sends.length).toBeGreaterThan(0);
           // Byte b of what goes from rank s to rank r: a number that names all three.
@@ -52,7 +52,7 @@ describe("messages", () => {
             held(name).write(data, offset * bytes);
           }
           await group.exchange("all are here", rank);
-          const prepared = prepareMessages(group, communicator!, step, memory, dims);
+          const prepared = prepareMessages(group, carrier, step, number, memory, dims);
           prepared.enqueue(group.defaultStream.handle);
           await group.defaultStream.synchronize();
           const names = new Set(receives.map((end) => end.memory));
@@ -79,7 +79,7 @@ describe("messages", () => {
     open.push(...groups);
     const before = live();
     await onAll(groups, async (group) => {
-      const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!);
+      const memory = new SharedMemory(group, manifest!.collective, manifest!.memory!, null);
       await memory.place({ n: 4096 });
       await group.exchange("all have memory", group.rank);
       // What NCCL could register on one side of a message alone is mixed up, or never comes: none of it is memory of this process alone.
@@ -103,23 +103,73 @@ describe("messages", () => {
     const { manifest } = compiledFor("all_gather/push", { hosts: 2, gpus: 1 });
     const step = { kind: "library", library: "nccl", call: "all_gather", input: "x", output: "y", root: 0 } as const;
     const plan: Manifest["plan"] = { by: 1, choices: [...manifest!.plan.choices, { below: null, steps: [step] }] };
+    const communicators = vi.spyOn(NcclCommunicator, "create");
     await onAll(groups, async (group) => {
-      const { message, library } = await group.librarySteps.open({ plan });
+      const library = await group.librarySteps.open({ plan });
       const { provider } = group as unknown as { readonly provider: NcclWindowProvider };
       expect(library).toBe(provider.communicator);
-      expect(message).toBeInstanceOf(NcclCommunicator);
-      expect(message).not.toBe(provider.communicator);
+      expect(communicators).not.toHaveBeenCalled();
+      await group.exchange("none was made", group.rank);
+      const carrier = await group.messageCarriers.open({ ...manifest!, plan });
+      expect(carrier!.name).toBe("nccl");
+      // A second program has the same.
+      await group.messageCarriers.open({ ...manifest!, plan });
     });
+    expect(communicators).toHaveBeenCalledTimes(2);
+    communicators.mockRestore();
+  });
+
+  it("whose two sides do not fit are refused", async () => {
+    const groups = await connectRanks(2);
+    open.push(...groups);
+    const end = { memory: "box", offset: 0 };
+    const wanted = [{ name: "box", dtype: "u8", shape: [64], symmetric: false }] as const;
+    const step = (sent: readonly number[], received: readonly number[]): MessageStep => ({
+      kind: "message",
+      ranks: [
+        { sends: sent.map((length) => ({ ...end, peer: 1, length })), receives: [] },
+        { sends: [], receives: received.map((length) => ({ ...end, peer: 0, length })) },
+      ],
+    });
+    const plan: Manifest["plan"] = { by: 1, choices: [{ below: null, steps: [step([8], [8])] }] };
+    await onAll(groups, async (group) => {
+      const carrier = (await group.messageCarriers.open({ plan, collective: "f" }))!;
+      const memory = new SharedMemory(group, "f", wanted, carrier);
+      await memory.place({});
+      const prepare = (of: MessageStep) => () => prepareMessages(group, carrier, of, 0, memory, {});
+      expect(prepare(step([8], [8]))).not.toThrow();
+      // One of no elements is not there.
+      expect(prepare(step([8, 0], [8]))).not.toThrow();
+      expect(prepare(step([8, 4], [8, 5]))).toThrow("rank 0 sends [8, 4] elements to rank 1, which receives [8, 5]");
+      if (group.rank === 0) expect(prepare(step([8, 4], [8]))).toThrow("rank 0 sends [8, 4]");
+    });
+  });
+
+  it("go by what COLLC_MESSAGES says, the same on all ranks", async () => {
+    const groups = await connectRanks(2);
+    open.push(...groups);
+    const { manifest } = compiledFor("all_gather/push", { hosts: 2, gpus: 1 });
+    const openers = (): Promise<Error[]> => onAll(groups, (group) => rejection(group.messageCarriers.open(manifest!)));
+    vi.stubEnv("COLLC_MESSAGES", "pigeons");
+    for (const error of await openers()) expect(error.message).toBe("COLLC_MESSAGES is 'pigeons'");
+    vi.stubEnv("COLLC_MESSAGES", "nvshmem");
+    vi.stubEnv("COLLC_NVSHMEM", "/nowhere");
+    for (const error of await openers()) expect(error.message).toContain("/nowhere");
+    vi.stubEnv("COLLC_NVSHMEM", undefined);
+    vi.stubEnv("COLLC_MESSAGES", undefined);
   });
 
   it("are refused in words where there is no NCCL", async () => {
     vi.stubEnv("COLLC_NCCL", "/nowhere");
     try {
       const { manifest } = compiledFor("all_gather/push", { hosts: 4, gpus: 1 });
-      const [group, ...others] = await connectRanks(4);
-      open.push(group!, ...others);
-      const error = await rejection(DeviceKernel.load(group!, { ...manifest!, kernels: [] }, []));
-      expect(error.message).toContain("/nowhere");
+      // The others wait for what the first has to make with it.
+      const groups = await connectRanks(4, { timeoutMs: 1500 });
+      open.push(...groups);
+      const load = (group: DeviceGroup): Promise<unknown> =>
+        DeviceKernel.load(group, { ...manifest!, kernels: [] }, []);
+      const errors = await onAll(groups, (group) => rejection(load(group)));
+      expect(errors[0]!.message).toContain("/nowhere");
     } finally {
       vi.stubEnv("COLLC_NCCL", path.join(packageRoot(), "build/Release/fake-nccl/libnccl.so.2"));
     }

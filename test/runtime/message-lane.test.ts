@@ -13,7 +13,7 @@ import { DeviceMemory } from "../../src/runtime/cuda/index.js";
 import { DeviceKernel } from "../../src/runtime/device-kernel.js";
 import type { Tensor } from "../../src/runtime/group.js";
 import type { DeviceGroup } from "../../src/runtime/group-device.js";
-import type { PreparedCall } from "../../src/runtime/library-steps.js";
+import type { PreparedCall } from "../../src/runtime/message-carrier.js";
 import { placedCalls } from "../../src/runtime/message-lane.js";
 import { prepareMessages, SharedMemory } from "../../src/runtime/message-steps.js";
 import { native, packageRoot } from "../../src/runtime/native.js";
@@ -74,10 +74,9 @@ class Rank {
   ) {}
 
   static async of(group: DeviceGroup): Promise<Rank> {
-    const { message: communicator } = await group.librarySteps.open({
-      plan: { by: 1, choices: [{ below: null, steps: STEPS }] },
-    });
-    const memory = new SharedMemory(group, "exchange", MEMORY);
+    const plan: Manifest["plan"] = { by: 1, choices: [{ below: null, steps: STEPS }] };
+    const carrier = (await group.messageCarriers.open({ plan, collective: "exchange" }))!;
+    const memory = new SharedMemory(group, "exchange", MEMORY, carrier);
     await memory.place({});
     const source = group.allocateLocal(2 * BYTES).memory;
     const taken = group.allocateLocal(2 * BYTES).memory;
@@ -88,7 +87,7 @@ class Rank {
       return { enqueue: (stream) => native().copyOnDevice(stream, to, from, BYTES), release: () => {} };
     };
     const send = (step: number): PreparedCall =>
-      prepareMessages(group, communicator!, STEPS[step] as MessageStep, memory, {});
+      prepareMessages(group, carrier, STEPS[step] as MessageStep, step, memory, {});
     const calls = [
       copy(at(memory.of("out 0")), at(source)),
       send(1),
@@ -97,7 +96,7 @@ class Rank {
       copy(at(taken), at(memory.of("in 0"))),
       copy(at(taken, 1), at(memory.of("in 1"))),
     ];
-    group.messageLane.open({ plan: { by: 1, choices: [{ below: null, steps: STEPS }] } });
+    group.messageLane.open({ plan });
     return new Rank(group, memory, taken, calls);
   }
 

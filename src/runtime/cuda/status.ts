@@ -14,6 +14,8 @@ export interface WaitFailure {
   readonly seen: number;
   /** Line in the `.coll` file. */
   readonly line: number;
+  /** Every peer that had not come, where one wait is for several: see `collc_await_messages`. Else empty. */
+  readonly missing: readonly number[];
 }
 
 /** Records a page holds: 64 of 64 bytes. */
@@ -55,6 +57,10 @@ const pages = new Map<number, Page[]>();
 /** The 16-word record that kernels write when a wait runs out: pinned host memory, readable at any time. */
 export class StatusRecord {
   static readonly words = 16;
+  /** Index of the two words that have a bit for each peer that has not come. */
+  static readonly missingWord = 8;
+  /** Index of the word that ends waits which ran out and wait on. */
+  static readonly letGoWord = 15;
   readonly pointer: DevicePointer;
   readonly #device: number;
   readonly #index: number;
@@ -77,6 +83,7 @@ export class StatusRecord {
     this.#index = index;
     this.pointer = page.pointer + BigInt(index * StatusRecord.words * 4);
     this.clear();
+    this.letGo(false);
   }
 
   /** @throws RuntimeError once it is freed. */
@@ -85,10 +92,17 @@ export class StatusRecord {
     return this.#page.words.subarray(this.#index * StatusRecord.words, (this.#index + 1) * StatusRecord.words);
   }
 
-  /** The failure that was recorded, or null. Read it when the stream is done. */
+  /** Whether a failure is recorded in full; while one is being written, the first word is 2. */
+  get isWritten(): boolean {
+    return this.#words[0] === 1;
+  }
+
+  /** The failure that was recorded, or null. Read it when the stream is done, or held. */
   read(): WaitFailure | null {
-    const [failed, rank, peer, buffer, slot, wanted, seen, line] = this.#words;
-    if (!failed) return null;
+    if (!this.isWritten) return null;
+    const [, rank, peer, buffer, slot, wanted, seen, line] = this.#words;
+    const isMissing = (p: number): boolean =>
+      ((this.#words[StatusRecord.missingWord + (p >> 5)]! >>> (p & 31)) & 1) === 1;
     return {
       rank: rank! | 0,
       peer: peer! | 0,
@@ -97,12 +111,18 @@ export class StatusRecord {
       wanted: wanted!,
       seen: seen!,
       line: line!,
+      missing: Array.from({ length: 64 }, (_, p) => p).filter(isMissing),
     };
   }
 
-  /** Zero again, as every launch needs it. */
+  /** Zero again, as every launch needs it. Whether waits are let go of stays as it is. */
   clear(): void {
-    this.#words.fill(0);
+    this.#words.fill(0, 0, StatusRecord.letGoWord);
+  }
+
+  /** Whether waits that ran out, and hold their stream, end all the same. */
+  letGo(ends: boolean): void {
+    this.#words[StatusRecord.letGoWord] = ends ? 1 : 0;
   }
 
   /** Nothing may be running that writes it. @throws RuntimeError the second time. */

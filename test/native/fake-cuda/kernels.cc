@@ -76,6 +76,38 @@ void WaitSignal(int device, const Arguments& a) {
   };
 }
 
+/// collc_await_messages(words, taken, peers, kind, step, rank, timeout, status): one that ran out says so and waits on, until it is let go of.
+void AwaitMessages(int device, const Arguments& a) {
+  const auto peers = Read<std::uint64_t>(a[2]);
+  auto* words = At<std::uint64_t>(Read<CUdeviceptr>(a[0]), 1, device);
+  auto* taken = At<std::uint64_t>(Read<CUdeviceptr>(a[1]), 1, device);
+  auto* status = At<std::uint32_t>(Read<CUdeviceptr>(a[7]), 16, device);
+  if (S().sticky) return;
+  const auto kind = Read<std::uint32_t>(a[3]), step = Read<std::uint32_t>(a[4]), rank = Read<std::uint32_t>(a[5]);
+  const auto timeout = Read<std::uint64_t>(a[6]);
+  const auto is_let_go = [=] { return static_cast<const volatile std::uint32_t*>(status)[15] != 0; };
+  const bool is_vain = is_let_go();
+  auto said = std::make_shared<bool>(false);
+  S().running->until = [=, start = NowMs()] {
+    std::uint64_t missing = 0;
+    for (int p = 0; p < 64; ++p) {
+      if ((peers >> p & 1) && static_cast<const volatile std::uint64_t*>(words)[p] <= taken[p]) missing |= 1ull << p;
+    }
+    if (missing && !is_vain && !(*said && is_let_go())) {
+      if (*said || timeout == 0 || (NowMs() - start) * 1e6 < static_cast<double>(timeout)) return false;
+      *said = true;
+      std::memcpy(status + 8, &missing, sizeof missing);
+      const std::uint32_t record[] = {1, rank, 0, kind, step, 0, 0, 0};
+      if (status[0] == 0) std::memcpy(status, record, sizeof record);
+      return false;
+    }
+    for (int p = 0; p < 64; ++p) {
+      if ((peers >> p & 1) && !(missing >> p & 1)) ++taken[p];
+    }
+    return true;
+  };
+}
+
 /// collc_barrier(pads, epoch, offset, rank, world, timeout, status)
 void Barrier(int device, const Arguments& a) {
   const auto offset = Read<std::uint32_t>(a[2]), rank = Read<std::uint32_t>(a[3]), world = Read<std::uint32_t>(a[4]);
@@ -213,6 +245,7 @@ Op BuiltIn(const std::string& name, int device, const Arguments& a) {
       if (auto* slot = At<std::uint32_t>(Read<CUdeviceptr>(a[0]), 1, device)) __sync_fetch_and_add(slot, 1);
     };
   }
+  if (name == "collc_await_messages") return [=] { AwaitMessages(device, a); };
   if (name == "collc_wait_signal") return [=] { WaitSignal(device, a); };
   if (name == "collc_barrier") return [=] { Barrier(device, a); };
   // fake_fault(): dies like a kernel that touched a wrong address.
