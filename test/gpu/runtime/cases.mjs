@@ -2,6 +2,7 @@
 import graphs from "./graphs.mjs";
 import groups from "./groups.mjs";
 import memory from "./memory.mjs";
+import messages from "./messages.mjs";
 import signals from "./signals.mjs";
 
-export const cases = { ...memory, ...signals, ...groups, ...graphs };
+export const cases = { ...memory, ...signals, ...groups, ...graphs, ...messages };
