@@ -134,7 +134,7 @@ function howOf(programs: readonly Simulated[], chunks: number | undefined): stri
   return [
     `Whom ranks wait for was derived and verified at ${ranksText([...derived].join(", "))}.`,
     !chunked ? "" : chunks === undefined ? "Tensors go in 1, 2, 4, 8 or 16 chunks, more while that is faster." : `Tensors go in ${chunks} chunks.`, // prettier-ignore
-    isBetweenHosts ? "Between hosts these are puts out of one kernel; what collc runs there today is NCCL's messages between kernels, which start later (docs/REACH.md)." : "", // prettier-ignore
+    isBetweenHosts ? "Between hosts these are puts out of one kernel; what collc runs there today is messages between kernels, by NCCL or NVSHMEM, which start later (docs/REACH.md)." : "", // prettier-ignore
     "docs/SCALE.md says what is modelled, and how well.",
   ]
     .filter((s) => s !== "")

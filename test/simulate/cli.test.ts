@@ -98,7 +98,7 @@ describe("collc simulate", () => {
 
   test("times between hosts are said not to be those of today's messages", async () => {
     const run = async (ranks: string): Promise<string> => (await collc(["simulate", TWO_SHOT, "-n", ranks, "-s", "1Mi"])).out; // prettier-ignore
-    expect(await run("16")).toContain("what collc runs there today is NCCL's messages");
+    expect(await run("16")).toContain("what collc runs there today is messages between kernels");
     expect(await run("8")).not.toContain("what collc runs there today");
   });
 

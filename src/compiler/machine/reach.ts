@@ -40,7 +40,7 @@ export function parseReach(text: string): { readonly domains: number; readonly r
  * A cluster's numbers (`cluster.ts`) are others, for they are of something else. Here a step is a kernel's end, a group of NCCL's sends
  * and receives on its protocol for long messages, and the next kernel's start: what runs today. There a message is a put with a signal
  * out of a kernel that goes on, for which NCCL's tree with its short protocol stands. The rate here is the adapter's line rate, there
- * what NCCL's maintainers say that one reaches. None was measured here.
+ * what NCCL's maintainers say that one reaches. None was measured here. Messages by NVSHMEM have no numbers of their own.
  */
 export const MESSAGES = {
   latency: {
