@@ -153,7 +153,7 @@ try {
     }
     const program = compiled(example);
     const library = nccl === null ? [] : ["--libnccl", nccl.path];
-    const across = example === "c" && domain > 0 ? [["all_reduce", domain]] : [];
+    const across = example === "c" && domain > 0 && programs.includes("all_reduce") ? [["all_reduce", domain]] : [];
     for (const [name, hosts] of [...programs.map((program) => [program, 0]), ...across])
       for (const elements of list(options.elements)) {
         const began = performance.now();
