@@ -57,11 +57,11 @@ export class FieldAlgebra implements Algebra {
   leavesOf(launch: number, buffer: string, rank: number): (index: number) => Term {
     const row = this.row(launch, buffer, rank);
     const dtype = this.dtypes.get(buffer);
-    const make = (): Term => {
-      const member = this.fields.member(this.count++);
-      return dtype !== undefined && isNarrow(dtype) ? new Wrapped(member, member, dtype) : member;
-    };
-    return (index) => (row[index] ??= make());
+    return (index) => (row[index] ??= this.leafOf(this.fields.member(this.count++), dtype));
+  }
+
+  protected leafOf(member: Residues, dtype: DType | undefined): Term {
+    return dtype !== undefined && isNarrow(dtype) ? new Wrapped(member, member, dtype) : member;
   }
 
   private row(launch: number, buffer: string, rank: number): Term[] {

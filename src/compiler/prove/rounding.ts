@@ -13,7 +13,7 @@ import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js"
 import type { ExtremeFunction } from "./extremum.js";
 import { Compared } from "./field-values.js";
 import { FieldAlgebra } from "./field.js";
-import { type Fields, NO_PROGRAM, type Residues } from "./residues.js";
+import { type Fields, NO_PROGRAM, Residues } from "./residues.js";
 
 /** How a value was made, to print it. */
 interface Making {
@@ -21,11 +21,20 @@ interface Making {
   readonly args: readonly Number_[];
 }
 
+/** A value that is a float. There are many: what is known of them lies in them. */
+class Float extends Residues {
+  constructor(
+    { p, q, r }: Residues,
+    /** Which it is known to have. */
+    readonly dtype: DType | null,
+  ) {
+    super(p, q, r);
+  }
+}
+
 export class RoundingAlgebra extends FieldAlgebra {
   private readonly whole: FieldAlgebra;
-  /** Of values that are known to have a float dtype, which. */
-  private readonly dtypesOf = new WeakMap<Term, DType>();
-  /** Values that are floats, or may be. */
+  /** Other values that are floats, or may be. */
   private readonly floats = new WeakSet<Term>();
   private readonly makings: WeakMap<Term, Making> | null;
 
@@ -33,11 +42,7 @@ export class RoundingAlgebra extends FieldAlgebra {
    * @param dtypes of the inputs
    * @param explains whether values will be printed
    */
-  constructor(
-    private readonly inputs: ReadonlyMap<string, DType>,
-    explains = false,
-    fields: Fields = NO_PROGRAM.plain,
-  ) {
+  constructor(inputs: ReadonlyMap<string, DType>, explains = false, fields: Fields = NO_PROGRAM.plain) {
     super(inputs, fields);
     this.whole = new FieldAlgebra(inputs, fields);
     this.makings = explains ? new WeakMap() : null;
@@ -49,19 +54,23 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   override leavesOf(launch: number, buffer: string, rank: number): (index: number) => Term {
     const leaf = super.leavesOf(launch, buffer, rank);
-    const dtype = this.inputs.get(buffer)!;
+    const { makings } = this;
+    if (makings === null) return leaf;
     return (index) => {
       const made = leaf(index);
-      this.dtypesOf.set(made, dtype);
-      if (DTYPES[dtype].kind === "float") this.floats.add(made);
-      this.makings?.set(made, { fn: `${rank < 0 ? "" : `rank ${rank}'s `}${buffer}[${index}]`, args: [] });
+      makings.set(made, { fn: `${rank < 0 ? "" : `rank ${rank}'s `}${buffer}[${index}]`, args: [] });
       return made;
     };
   }
 
-  private made(fn: string, args: readonly Number_[], commutes: boolean): Residues {
-    const result = super.apply(fn, args, commutes);
-    this.floats.add(result);
+  protected override leafOf(member: Residues, dtype: DType | undefined): Term {
+    return dtype !== undefined && DTYPES[dtype].kind === "float"
+      ? new Float(member, dtype)
+      : super.leafOf(member, dtype);
+  }
+
+  private made(fn: string, args: readonly Number_[], commutes: boolean, dtype: DType | null = null): Residues {
+    const result = new Float(super.apply(fn, args, commutes), dtype);
     this.makings?.set(result, { fn, args });
     return result;
   }
@@ -102,19 +111,17 @@ export class RoundingAlgebra extends FieldAlgebra {
   }
 
   override poison(buffer: string, rank: number, index: number): Residues {
-    const unwritten = super.poison(buffer, rank, index);
-    this.floats.add(unwritten);
-    return unwritten;
+    return new Float(super.poison(buffer, rank, index), null);
   }
 
   override extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
     const extreme = super.extreme(fn, a, b);
-    if (typeof extreme !== "number") this.floats.add(extreme);
+    if (typeof extreme !== "number" && !(extreme instanceof Float)) this.floats.add(extreme);
     return extreme;
   }
 
   override select(condition: Number_, a: Number_, b: Number_): Number_ {
-    const isFloat = (x: Number_): boolean => typeof x !== "number" && this.floats.has(x);
+    const isFloat = (x: Number_): boolean => x instanceof Float || (typeof x !== "number" && this.floats.has(x));
     if (!isFloat(a) && !isFloat(b)) return this.whole.select(condition, a, b);
     return condition instanceof Compared && condition.isNegated
       ? this.made("select", [condition.opposite, b, a], false)
@@ -123,11 +130,9 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   override cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
     if (!isDType(to) || DTYPES[to].kind !== "float") return super.cast(from, to, a);
-    if (typeof a === "number" || this.dtypesOf.get(a) === to) return a;
+    if (typeof a === "number" || (a instanceof Float && a.dtype === to)) return a;
     if (isDType(from) && DTYPES[from].kind === "float" && DTYPES[from].bytes < DTYPES[to].bytes) return a;
-    const rounded = this.made(`to ${to}`, [a], false);
-    this.dtypesOf.set(rounded, to);
-    return rounded;
+    return this.made(`to ${to}`, [a], false, to);
   }
 
   override accumulator(): Accumulator {
