@@ -4,7 +4,7 @@ import { isAll, SHARING } from "./test/scope.js";
 
 /**
  * Proofs and schedules run much code a few times. V8 of Node 20 then spends as long on optimising as on running it (see
- * `src/cli/patient-compiler.ts`), and collects much that a larger nursery would have outlived: some of the proofs of the library took 27 s of
+ * `src/cli/short-run.ts`), and collects much that a larger nursery would have outlived: some of the proofs of the library took 27 s of
  * processor without, 21 s with these.
  */
 const execArgv =

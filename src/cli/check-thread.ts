@@ -4,7 +4,7 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { errorOf, type Reply } from "./check-protocol.js";
-import { optimiseLater } from "./patient-compiler.js";
+import { expectShortRun } from "./short-run.js";
 
 /** What a thread runs. */
 const PATH = fileURLToPath(new URL(`./check-worker${extname(import.meta.url)}`, import.meta.url));
@@ -39,7 +39,7 @@ export class CheckThread {
   private failure: Error | null = null;
 
   constructor() {
-    optimiseLater();
+    expectShortRun();
     this.worker = new Worker(PATH);
     this.worker.on("error", (error) => this.fail(error as Error));
     this.worker.on("exit", (code) => this.fail(new Error(`a thread of collc check ended with ${code}`)));

@@ -4,7 +4,7 @@ import { type CompileResult, packed, PROOF_MAPPING, withMapping } from "../compi
 import { type Part, type Parts, partsOf } from "./check-parts.js";
 import { type Introduction, LATER, type PartClaim, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
 import { type CheckThread, IS_BUILT, newThread } from "./check-thread.js";
-import { optimiseLater } from "./patient-compiler.js";
+import { expectShortRun } from "./short-run.js";
 import { inquire, type Inquiry, type Job, Subject } from "./proofs.js";
 
 /** A job, and the program as it ships. */
@@ -31,7 +31,7 @@ export class Inquirers {
    */
   constructor(private readonly onStart: (job: Job) => void) {
     if (!IS_BUILT) return;
-    optimiseLater();
+    expectShortRun();
     this.grow(Math.min(this.cores - 1, MOST_PARTS - 1));
   }
 
