@@ -3,7 +3,7 @@ import type { Span } from "../../source.js";
 import { hasAxes, isHolder, leaderOf } from "../../types/mesh.js";
 import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
-import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
+import { equal, type Form, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
@@ -141,26 +141,26 @@ class Memory {
 
   /** The part of what is held that lies in an interval. */
   private common(held: Held, start: Form, end: Form): Held | null {
-    const { ranges } = this;
+    const { ends } = this.lengths;
     if (equal(held.start, start) && equal(held.end, end)) return { start, end, content: held.content };
-    const from = isAtLeastZero(minus(held.start, start), ranges) ? held.start : start;
-    const to = isAtLeastZero(minus(end, held.end), ranges) ? held.end : end;
-    return isAtLeastZero(minus(minus(to, from), ONE), ranges) ? { start: from, end: to, content: held.content } : null;
+    const from = ends.isAtMost(start, held.start) ? held.start : start;
+    const to = ends.isAtMost(held.end, end) ? held.end : end;
+    return ends.isBelow(from, to) ? { start: from, end: to, content: held.content } : null;
   }
 
   private write(key: string, start: Form, end: Form, content: Content): void {
-    const { ranges } = this;
+    const { ends } = this.lengths;
     const kept: Held[] = [];
     for (const held of this.held.get(key) ?? []) {
       if (this.common(held, start, end) === null) {
         kept.push(held);
         continue;
       }
-      if (isAtLeastZero(minus(minus(start, held.start), ONE), ranges)) kept.push({ ...held, end: start });
-      if (isAtLeastZero(minus(minus(held.end, end), ONE), ranges)) kept.push({ ...held, start: end });
+      if (ends.isBelow(held.start, start)) kept.push({ ...held, end: start });
+      if (ends.isBelow(end, held.end)) kept.push({ ...held, start: end });
     }
     let at = 0;
-    while (at < kept.length && isAtLeastZero(minus(minus(start, kept[at]!.start), ONE), ranges)) at++;
+    while (at < kept.length && ends.isBelow(kept[at]!.start, start)) at++;
     kept.splice(at, 0, { start, end, content });
     this.held.set(key, kept);
   }
@@ -196,14 +196,14 @@ class Memory {
 
   /** Parts of one output as two ranks hold it, cut where either is. */
   private cutTogether(as: KeyedParts, bs: KeyedParts): KeyedParts {
-    const { ranges } = this;
+    const { ends } = this.lengths;
     const parts: { end: Form; keys: readonly string[] | null }[] = [];
     for (let i = 0, j = 0; i < as.length && j < bs.length;) {
       const [a, b] = [as[i]!, bs[j]!];
       const keys = a.keys === null || b.keys === null ? null : [...a.keys, ...b.keys];
       const isEnd = equal(a.end, b.end);
-      const isA = isEnd || isAtLeastZero(minus(b.end, a.end), ranges);
-      const isB = isEnd || !isA || isAtLeastZero(minus(a.end, b.end), ranges);
+      const isA = isEnd || ends.isAtMost(a.end, b.end);
+      const isB = isEnd || !isA || ends.isAtMost(b.end, a.end);
       parts.push({ end: isA ? a.end : b.end, keys });
       if (isA) i++;
       if (isB) j++;
@@ -243,7 +243,9 @@ type KeyedParts = readonly { readonly end: Form; readonly keys: readonly string[
 /** Nothing in the source stands for it. */
 const NO_PLACE: Span = { start: 0, end: 0 } as Span;
 
-function moved({ text, leaves }: Content, by: Form): Content {
+function moved(content: Content, by: Form): Content {
+  if (by.size === 0) return content;
+  const { text, leaves } = content;
   return { text, leaves: leaves.map((leaf) => ({ ...leaf, place: movedPlace(leaf.place, by) })) };
 }
 

@@ -204,6 +204,8 @@ function rangeFromZero(f: Form, ranges: Ranges): Range {
 /** Whether a polynomial is 0 everywhere in a box, or nowhere. @throws Cut, Undecided */
 export function isZero(f: Form, ranges: Ranges): boolean {
   if (f.size === 0) return true;
+  const { low, high } = rangeOf(f, ranges);
+  if (low > 0 || high < 0) return false;
   return isAtLeastZero(f, ranges) && !isAtLeastZero(minus(f, ONE), ranges);
 }
 

@@ -1,5 +1,5 @@
 /** Which of two polynomials is the larger one, in one box. */
-import { equal, type Form, isAtLeastZero, keyOf, minus, ONE, type Ranges } from "./forms.js";
+import { type Form, isAtLeastZero, keyOf, minus, ONE, type Ranges } from "./forms.js";
 
 /**
  * Answers about one box. They are kept: the few ends of intervals that a kernel has are compared again and again, and what holds in a
@@ -24,11 +24,6 @@ export class Comparisons {
   isBelow(a: Form, b: Form): boolean {
     const row = (this.below[this.numberOf(a)] ??= []);
     return (row[this.numberOf(b)] ??= isAtLeastZero(minus(minus(b, a), ONE), this.ranges));
-  }
-
-  /** Whether they are one polynomial. */
-  areEqual(a: Form, b: Form): boolean {
-    return a === b || equal(a, b);
   }
 
   private numberOf(f: Form): number {

@@ -16,6 +16,7 @@ import {
   substituted,
 } from "./forms.js";
 import { NotShown } from "./conditions.js";
+import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
 import { over, placeInTurn, renamedPlace } from "./places.js";
 import type { StretchOrder } from "./skeleton.js";
@@ -105,6 +106,7 @@ export function namesOf({ kernel, units, expressions }: Program, withStrips = fa
 /** One box of lengths. Every question that it cannot answer as a whole throws what to do with it. */
 export class Lengths {
   private readonly evaluation: Evaluation;
+  readonly ends: Comparisons;
   /** Elements of buffers; slots of those of packets. */
   private readonly sizes = new Map<string, Form>();
   private readonly sources = new Map<readonly Source[], readonly Source[]>();
@@ -115,6 +117,7 @@ export class Lengths {
     readonly program: Program,
     readonly box: Box,
   ) {
+    this.ends = new Comparisons(box.ranges);
     this.evaluation = new Evaluation(box.ranges, (e) => this.standIn(e));
   }
 

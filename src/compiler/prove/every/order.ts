@@ -1,11 +1,12 @@
 /** Movements held against each other: whether all stay inside their buffers, and whether every two that meet are ordered. */
-import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, type Ranges } from "./forms.js";
+import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
 import { distanceOf, latticeOf, over, type Place } from "./places.js";
 import type { Span } from "../../source.js";
 import { demand, NotShown } from "./conditions.js";
+import type { Comparisons } from "./larger.js";
 
 /** What one rank does in a stretch of one launch, or of several: of each launch one. */
 export interface Repeated {
@@ -31,7 +32,7 @@ export function checkOrder(lengths: Lengths, pairs: Pairs): void {
   for (const all of touchesOf(lengths, pairs).values()) {
     if (all[0]!.packets === null) checkPairs(all, lengths, pairs);
     else {
-      checkTaken(all, lengths.box.ranges);
+      checkTaken(all, lengths.ends);
       checkSlots(all, lengths, pairs);
     }
   }
@@ -143,25 +144,27 @@ function checkRows(lengths: Lengths, m: Movement, buffer: string, place: Place, 
   require(minus(minus(lengths.sizeOf(buffer), high), ONE), leaves);
 }
 
-function checkPairs(touches: readonly Touch[], { box: { ranges } }: Lengths, pairs: Pairs): void {
+function checkPairs(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs): void {
   for (const [i, a] of touches.entries())
     for (let j = i; j < touches.length; j++) {
       const b = touches[j]!;
-      if ((a.writes || b.writes) && !pairs.areOrdered(a, b)) checkApart(a, b, ranges);
+      if ((a.writes || b.writes) && !pairs.areOrdered(a, b)) checkApart(a, b, ends);
     }
 }
 
 /** Where nothing orders two touches they must not meet. */
-function checkApart(a: Touch, b: Touch, ranges: Ranges): void {
-  if (!isAtLeastZero(minus(minus(a.end, b.start), ONE), ranges)) return;
-  if (!isAtLeastZero(minus(minus(b.end, a.start), ONE), ranges)) return;
+function checkApart(a: Touch, b: Touch, ends: Comparisons): void {
+  if (!ends.isBelow(b.start, a.end) || !ends.isBelow(a.start, b.end)) return;
   demand("ordered", false, "two accesses may meet that nothing orders", b.movement.span);
 }
 
 /** Slots of different launches. In one launch each is stored to once, and then taken. */
-function checkSlots(touches: readonly Touch[], { box: { ranges } }: Lengths, pairs: Pairs): void {
+function checkSlots(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs): void {
   for (const [i, a] of touches.entries())
-    for (const b of touches.slice(i)) if (!pairs.areLaunchesOrdered(a.of, b.of)) checkApart(a, b, ranges);
+    for (let j = i; j < touches.length; j++) {
+      const b = touches[j]!;
+      if (!pairs.areLaunchesOrdered(a.of, b.of)) checkApart(a, b, ends);
+    }
 }
 
 /** Whether nothing synchronises between two stretches of a rank. */

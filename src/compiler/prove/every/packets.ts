@@ -7,7 +7,8 @@ import { lanesOf, scalarOf, type Type } from "../../ir/types.js";
 import type { Span } from "../../source.js";
 import { DTYPES } from "../../types/dtype.js";
 import { demand, NotShown } from "./conditions.js";
-import { constant, equal, type Form, isAtLeastZero, minus, type Ranges } from "./forms.js";
+import { constant, equal, type Form } from "./forms.js";
+import type { Comparisons } from "./larger.js";
 import type { Touch } from "./order.js";
 import { over } from "./places.js";
 import { type Term, termText } from "./terms.js";
@@ -93,17 +94,17 @@ export function slotsOf(
 }
 
 /** Checks that in each launch each slot is stored to at most once, and that what is stored is taken, and nothing else. */
-export function checkTaken(touches: readonly Touch[], ranges: Ranges): void {
+export function checkTaken(touches: readonly Touch[], ends: Comparisons): void {
   const checked: Touch[][] = [];
   for (const launch of new Set(touches.flatMap((t) => t.of.units.map((unit) => unit.launch)))) {
     const all = touches.filter((t) => t.of.units.some((unit) => unit.launch === launch));
     if (checked.some((other) => other.length === all.length && other.every((t, i) => t === all[i]))) continue;
     checked.push(all);
-    checkLaunch(all, ranges);
+    checkLaunch(all, ends);
   }
 }
 
-function checkLaunch(all: readonly Touch[], ranges: Ranges): void {
+function checkLaunch(all: readonly Touch[], ends: Comparisons): void {
   const [stored, taken] = [all.filter((t) => !t.packets!.areTaken), all.filter((t) => t.packets!.areTaken)];
   const isSame = (a: Touch, b: Touch): boolean =>
     a.packets!.name === b.packets!.name && equal(a.start, b.start) && equal(a.end, b.end);
@@ -111,10 +112,10 @@ function checkLaunch(all: readonly Touch[], ranges: Ranges): void {
     demand("taken", stored.filter((s) => isSame(s, t)).length === 1, "packets are waited for that nobody stores", t.movement.span); // prettier-ignore
   for (const s of stored)
     demand("taken", taken.filter((t) => isSame(s, t)).length === 1, "packets are stored that nobody takes", s.movement.span); // prettier-ignore
-  const sorted = [...stored].sort((a, b) => (isAtLeastZero(minus(a.start, b.start), ranges) ? 1 : -1));
+  const sorted = [...stored].sort((a, b) => (ends.isAtMost(b.start, a.start) ? 1 : -1));
   for (const [i, s] of sorted.entries()) {
     const before = sorted[i - 1];
-    const isBehind = before === undefined || isAtLeastZero(minus(s.start, before.end), ranges);
+    const isBehind = before === undefined || ends.isAtMost(before.end, s.start);
     demand("taken", isBehind, "a slot has several packets in one launch", s.movement.span);
   }
 }
