@@ -52,11 +52,13 @@ interface Around {
   /** Blocks run some loop different numbers of times. */
   readonly isUneven: boolean;
   readonly isOverRanks: boolean;
+  /** Which of the roles that proofs see as one thread it belongs to; null for none. */
+  readonly role: "producer" | "consumer" | null;
   /** The ops around it, the outermost first. */
   readonly parents: readonly Op[];
 }
 
-const OUTSIDE: Around = { spread: null, isUneven: false, isOverRanks: false, parents: [] };
+const OUTSIDE: Around = { spread: null, isUneven: false, isOverRanks: false, role: null, parents: [] };
 
 class MeaningVerifier {
   /** Ops with a barrier somewhere inside, and those with a notify or an await. */
@@ -77,8 +79,9 @@ class MeaningVerifier {
   }
 
   region(region: Region, around: Around): void {
-    const role = roleAround(region, around);
-    for (const [i, op] of region.ops.entries()) {
+    const { role } = around;
+    for (let i = 0; i < region.ops.length; i++) {
+      const op = region.ops[i]!;
       if (role !== null && waitsInThreads(op) && region.ops[i + 1]?.name !== "block_sync")
         this.report(op, `the ${role}'s threads do not meet after they have waited`);
       if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
@@ -87,7 +90,8 @@ class MeaningVerifier {
       else if (definitionOf(op.name).effect !== "pure") this.uniformity(op, around);
       if (op.regions.length === 0) continue;
       const inside = insideOf(op, around);
-      for (const inner of op.regions) this.region(inner, inside);
+      for (let r = 0; r < op.regions.length; r++)
+        this.region(op.regions[r]!, op.name === "roles" ? { ...inside, role: roleOf(r, role) } : inside);
     }
   }
 
@@ -168,18 +172,14 @@ function stands(region: Region, op: Op): boolean {
   return region.ops.some((o) => o === op || o.regions.some((inner) => stands(inner, op)));
 }
 
-function holds(region: Region, inner: Region): boolean {
-  return region === inner || region.ops.some((o) => o.regions.some((r) => holds(r, inner)));
-}
-
 function holdsOp(region: Region, name: OpName): boolean {
   return region.ops.some((o) => o.name === name || o.regions.some((inner) => holdsOp(inner, name)));
 }
 
-/** Which of the roles that proofs see as one thread a region belongs to; null for none. */
-function roleAround(region: Region, { parents }: Around): "producer" | "consumer" | null {
-  const within = (role: 0 | 1): boolean => parents.some((p) => p.name === "roles" && holds(p.regions[role]!, region));
-  return within(1) ? "producer" : within(0) ? "consumer" : null;
+/** The role of a region of `roles`, by its number. @param around of what is around those */
+function roleOf(number: number, around: Around["role"]): Around["role"] {
+  if (around === "producer" || number === 1) return "producer";
+  return number === 0 ? "consumer" : around;
 }
 
 /** Each thread of a role does all in order, as far as proofs see; but for waits, that is only so when they meet. */
@@ -191,12 +191,13 @@ function mapOf(loop: Op): LoopMap {
   return loop.attributes["map"] as LoopMap;
 }
 
-function insideOf(op: Op, { spread, isUneven, isOverRanks, parents }: Around): Around {
+function insideOf(op: Op, { spread, isUneven, isOverRanks, role, parents }: Around): Around {
   const map = op.name === "for" ? mapOf(op) : null;
   return {
     spread: spread ?? (map === "threads" || map === "tiles" || map === "fragment" ? map : null),
     isUneven: isUneven || map === "blocks" || map === "rows",
     isOverRanks: isOverRanks || map === "ranks",
+    role,
     parents: [...parents, op],
   };
 }

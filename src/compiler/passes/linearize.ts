@@ -105,7 +105,10 @@ function sharedOf(
     const forms = splits.map(({ varying }) => varying.map((v) => definitions.key(v)).join("+"));
     const key = JSON.stringify([forms, shape.slice(1)]);
     const ofLoop = alike.get(loop) ?? new Map<string, [Op, readonly Split[]][]>();
-    alike.set(loop, ofLoop.set(key, [...(ofLoop.get(key) ?? []), [op, splits]]));
+    alike.set(loop, ofLoop);
+    const known = ofLoop.get(key);
+    if (known === undefined) ofLoop.set(key, [[op, splits]]);
+    else known.push([op, splits]);
   });
   const fixedText = (splits: readonly Split[]): string =>
     splits.map(({ fixed }) => fixed.map((v) => definitions.key(v)).join("+")).join();

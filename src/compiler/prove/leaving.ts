@@ -3,6 +3,7 @@
  * (`search.ts`), not only at those that are executed. An example refutes the program; that none is found shows nothing.
  */
 import { bufferOf, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
+import { printKernel } from "../ir/print.js";
 import { walkKernel } from "../ir/visit.js";
 import { type DimValues, evaluateExtent, type Extent } from "../types/extent.js";
 import { polynomialOf } from "../types/normal-form.js";
@@ -44,6 +45,8 @@ interface Question {
 
 /** Found once for each program: it is asked for each mapping. */
 const known = new WeakMap<Kernel, Leaving | null>();
+/** Texts of programs in which none is found: the ways of one program that differ further on, as with packets and without, have one. */
+const without = new Set<string>();
 
 /**
  * The first access that some rank and iteration makes outside of a dimension; null where none is found. Of those whose indices,
@@ -52,7 +55,11 @@ const known = new WeakMap<Kernel, Leaving | null>();
  */
 export function leavingOf(program: Kernel): Leaving | null {
   let found = known.get(program);
-  if (found === undefined) known.set(program, (found = find(program)));
+  if (found !== undefined) return found;
+  const text = printKernel({ ...program, name: "" }, { spans: false });
+  found = without.has(text) ? null : find(program);
+  if (found === null) without.add(text);
+  known.set(program, found);
   return found;
 }
 

@@ -6,6 +6,8 @@ import { walk } from "../../ir/visit.js";
 /** Definitions of the values in a region, and a structural name for each pure value. */
 export class Definitions {
   private readonly ops = new Map<Value, Op>();
+  /** By which keys tell apart what is equal in form only. */
+  private readonly numbers = new Map<Value, number>();
   private readonly argumentNumbers = new Map<Value, number>();
   private readonly keys = new Map<Value, string>();
   private readonly reached = new Map<Value, readonly Value[]>();
@@ -13,7 +15,10 @@ export class Definitions {
   constructor(root: Region | Kernel) {
     const region = "body" in root ? root.body : root;
     walk(region, (op) => {
-      for (const r of op.results) this.ops.set(r, op);
+      for (const r of op.results) {
+        this.ops.set(r, op);
+        this.numbers.set(r, this.numbers.size);
+      }
       for (const inner of op.regions)
         for (const a of inner.arguments) this.argumentNumbers.set(a, this.argumentNumbers.size);
     });
@@ -88,7 +93,7 @@ export class Definitions {
     const operands = op.operands.map((o) => this.key(o));
     if (op.name === "binary" && ["add", "mul", "min", "max"].includes(String(op.attributes["fn"]))) operands.sort();
     const isImpure = op.name === "load" || op.name === "reduce" || op.name === "contract";
-    return `(${op.name}${isImpure ? `#${[...this.ops.keys()].indexOf(v)}` : ""} ${attributes} ${operands.join(" ")})`;
+    return `(${op.name}${isImpure ? `#${this.numbers.get(v)}` : ""} ${attributes} ${operands.join(" ")})`;
   }
 }
 
