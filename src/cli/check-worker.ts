@@ -15,8 +15,8 @@ const subjects = new Map<number, Subject>();
 function subjectOf(number: number): Subject {
   let subject = subjects.get(number);
   if (subject === undefined) {
-    const { job, compiled } = introduced.get(number)!;
-    subjects.set(number, (subject = new Subject(job, unpacked(compiled))));
+    const { job, compiled, printed } = introduced.get(number)!;
+    subjects.set(number, (subject = new Subject(job, unpacked(compiled), printed)));
   }
   return subject;
 }
@@ -28,11 +28,11 @@ function answer({ about, number, schedule, found, claim }: Question): unknown {
   const everywhere = found.everywhere ?? shown.get(number);
   if ((about === "orderings" || about === "answers") && everywhere === undefined) return LATER;
   if (claim !== null && !takes(claim)) return TAKEN;
-  const { job, compiled } = introduced.get(number)!;
+  const { job, compiled, printed } = introduced.get(number)!;
   if (about === "all") {
     // The only question about it, of many.
     introduced.delete(number);
-    return inquire(job, unpacked(compiled));
+    return inquire(job, unpacked(compiled), printed);
   }
   const subject = subjectOf(number);
   if (about === "conclusion") return conclude(subject, job, found);

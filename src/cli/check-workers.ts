@@ -5,7 +5,7 @@ import { type Part, type Parts, partsOf } from "./check-parts.js";
 import { type Introduction, LATER, type PartClaim, type Question, questionOf, TAKEN, takes } from "./check-protocol.js";
 import { type CheckThread, IS_BUILT, newThread } from "./check-thread.js";
 import { expectShortRun } from "./short-run.js";
-import { inquire, type Inquiry, type Job, Subject } from "./proofs.js";
+import { inquire, type Inquiry, type Job, printedOf, Subject } from "./proofs.js";
 
 /** A job, and the program as it ships. */
 export interface Asked {
@@ -76,7 +76,7 @@ export class Inquirers {
       // So that a key or a signal is noticed.
       await new Promise((resolve) => setImmediate(resolve));
       this.onStart(job);
-      return inquire(job, withMapping(compiled, PROOF_MAPPING));
+      return inquire(job, withMapping(compiled, PROOF_MAPPING), printedOf(job, compiled));
     }
     this.grow(this.cores);
     // What waits is no more than that: what is compiled of all programs would fill the memory.
@@ -118,7 +118,8 @@ export class Inquirers {
       let subject = subjects.get(number);
       if (subject === undefined) {
         const { job, compiled } = numbers.get(number)!;
-        subjects.set(number, (subject = new Subject(job, withMapping(compiled, PROOF_MAPPING))));
+        subject = new Subject(job, withMapping(compiled, PROOF_MAPPING), printedOf(job, compiled));
+        subjects.set(number, subject);
       }
       return subject;
     };
@@ -199,7 +200,7 @@ export class Inquirers {
 const MOST_PARTS = 3;
 
 function introductionTo({ job, compiled }: Asked, number: number): Introduction {
-  return { about: "job", compiled: packed(compiled, PROOF_MAPPING), job, number };
+  return { about: "job", compiled: packed(compiled, PROOF_MAPPING), printed: printedOf(job, compiled), job, number };
 }
 
 /** Numbers of jobs, the largest first, so that none is left alone at the end. */

@@ -108,12 +108,15 @@ export const DEFAULT_SCHEDULES = 4;
 export class Subject {
   private readonly kernel: Kernel;
   private readonly options: ProveOptions;
-  private made: Kernel | null = null;
 
-  /** @param compiled the job's collective, with the mapping that proofs have */
+  /**
+   * @param compiled the job's collective, with the mapping that proofs have
+   * @param printed see {@link printedOf}
+   */
   constructor(
     private readonly job: Job,
     private readonly compiled: CompileResult,
+    private readonly printed: Kernel | null,
   ) {
     const { request, seed } = job;
     const { dims } = request;
@@ -130,9 +133,7 @@ export class Subject {
 
   /** What is shown of every length; the proofs at some need not look at all that they would look at without. */
   everywhere(): Everywhere {
-    // Of a program in steps, the kernels that are printed are parts of the one that is proved; with names for lengths, none is printed.
-    const isPrinted = this.job.steps === null && !this.job.isNamed;
-    return proveEverywhere(this.kernel, { ...this.options, printed: isPrinted ? this.shipped : null });
+    return proveEverywhere(this.kernel, { ...this.options, printed: this.printed });
   }
 
   orderings(everywhere: Everywhere): Proof {
@@ -156,11 +157,6 @@ export class Subject {
     const report = runHostile(kernel, { ...manifest!, requirements: kernel.requirements }, attack);
     // What fails at a length that the conditions exclude says nothing.
     return relaxed !== null && report.failure !== null ? null : report;
-  }
-
-  /** The kernel as `compile` gives it: with no mapping of its own. */
-  private get shipped(): Kernel {
-    return (this.made ??= withMapping(this.compiled, {}).kernel!);
   }
 
   /** What both proofs come to, with what is left to prove. */
@@ -208,6 +204,15 @@ export function namedFor(compiled: CompileResult): CompileResult | null {
   return isNeeded ? named : null;
 }
 
+/**
+ * The kernel that is printed for a job; null where none is that does all of it: of a program in steps, those that are printed are parts of
+ * the one that is proved, and with names for lengths, none is printed.
+ * @param compiled with no mapping of its own
+ */
+export function printedOf({ steps, isNamed }: Job, { kernel }: CompileResult): Kernel | null {
+  return steps === null && !isNamed ? kernel : null;
+}
+
 /** Says of a program that ships in how many steps it is launched; null where one kernel is all. */
 export function stepsLine({ manifest }: CompileResult): string | null {
   const all = manifest!.plan.choices.map(({ steps }) => steps);
@@ -224,8 +229,8 @@ export function schedulesOf({ schedule, seed }: Job, claims: Claims | null): Sch
 }
 
 /** Answers the questions of a job, one after the other; see `Subject`. */
-export function inquire(job: Job, compiled: CompileResult): Inquiry {
-  const subject = new Subject(job, compiled);
+export function inquire(job: Job, compiled: CompileResult, printed: Kernel | null): Inquiry {
+  const subject = new Subject(job, compiled, printed);
   const everywhere = job.proves ? subject.everywhere() : null;
   const claims =
     everywhere === null ? null : subject.claims(everywhere, subject.answers(everywhere), subject.orderings(everywhere));

@@ -164,7 +164,7 @@ describe("wrong schedules are refused", () => {
     // The kernel itself is as it was: nothing but the walk between messages sees it.
     const job = { request: { collective: "push", ranks: 4 }, seed: 1, steps: null } as unknown as Job;
     const orderings = (own: CompileResult["snapshots"]) => (): unknown => {
-      const subject = new Subject(job, { ...proved, snapshots: own });
+      const subject = new Subject(job, { ...proved, snapshots: own }, null);
       return subject.orderings(subject.everywhere());
     };
     expect(orderings(snapshots)).toThrow(
