@@ -86,10 +86,11 @@ export function equal(a: Form, b: Form): boolean {
 
 /** One text for equal polynomials. */
 export function keyOf(f: Form): string {
-  return [...f]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, n]) => `${n}${key === "" ? "" : `*${key}`}`)
-    .join("+");
+  const terms = [...f];
+  if (terms.length > 1) terms.sort(([a], [b]) => (a < b ? -1 : 1));
+  let text = "";
+  for (const [key, n] of terms) text += `${text === "" ? "" : "+"}${n}${key === "" ? "" : `*${key}`}`;
+  return text;
 }
 
 const split = new Map<string, readonly string[]>([["", []]]);

@@ -56,26 +56,21 @@ export function checkStrips(lengths: Lengths): void {
 function touchesOf(lengths: Lengths, pairs: Pairs): Map<string, Touch[]> {
   const touches = new Map<string, Touch[]>();
   for (const of of pairs.repeated) {
-    for (const { at, touch } of touchesIn(of, lengths)) {
+    for (const [at, own] of touchesIn(of, lengths)) {
       const list = touches.get(at);
-      if (list === undefined) touches.set(at, [touch]);
-      else list.push(touch);
+      if (list === undefined) touches.set(at, own);
+      else for (const touch of own) list.push(touch);
     }
     for (const part of lengths.partsIn(of.units[0]!)) pairs.callers(of, part);
   }
   return touches;
 }
 
-interface TouchAt {
-  readonly at: string;
-  readonly touch: Touch;
-}
-
-/** What a unit touches, each of which stays inside its buffer. @throws NotShown */
-function touchesIn(of: Repeated, lengths: Lengths): readonly TouchAt[] {
+/** What a unit touches, by where that is; each of it stays inside its buffer. @throws NotShown */
+function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
   const { ranges } = lengths.box;
   const unit = of.units[0]!;
-  const touches: TouchAt[] = [];
+  const touches = new Map<string, Touch[]>();
   for (const { movement, turn, base, length, sources } of lengths.partsIn(unit)) {
     for (const { form, lanes } of movement.aligned)
       demand(
@@ -100,9 +95,11 @@ function touchesIn(of: Repeated, lengths: Lengths): readonly TouchAt[] {
       demand("inside", isInside, `an index may leave '${buffer}'`, movement.span);
       const at = `${owner < 0 ? unit.rank : owner} ${buffer}`;
       const packets = lanes === null ? null : { name, areTaken: movement.text === TAKEN };
-      const isKnown = ({ at: other, touch: t }: TouchAt): boolean =>
-        other === at && t.movement === movement && t.turn === turn && t.writes === writes && equal(t.start, start);
-      if (!touches.some(isKnown)) touches.push({ at, touch: { of, movement, turn, start, end, writes, packets } });
+      let known = touches.get(at);
+      if (known === undefined) touches.set(at, (known = []));
+      const isKnown = (t: Touch): boolean =>
+        t.movement === movement && t.turn === turn && t.writes === writes && equal(t.start, start);
+      if (!known.some(isKnown)) known.push({ of, movement, turn, start, end, writes, packets });
     };
     touch(movement.buffer, movement.owner, base, true);
     for (const { buffer, owner, place } of sources) {
