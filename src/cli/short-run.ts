@@ -10,8 +10,8 @@ import { setFlagsFromString } from "node:v8";
  * The flag is that of Node 20, whose default is 67584 (`node --v8-options`). Later ones have a quick compiler in between
  * and need nothing.
  *
- * A thread that proves one-name programs makes some gigabytes of small objects. With a nursery of 16 MB, V8's own, what a proof still
- * uses is copied again and again: all_reduce.coll on 2, 4 and 8 ranks takes 11.0 s of processor with it, 9.5 s with 64 MB.
+ * A thread that proves a program of several ways makes some gigabytes of small objects. With a nursery of 16 MB, V8's own, what a proof
+ * still uses is copied again and again: all_reduce.coll on 2, 4 and 8 ranks takes 11.0 s of processor in one thread with it, 9.5 s with 64 MB.
  */
 export function expectShortRun(): void {
   setFlagsFromString("--max-semi-space-size=64");
