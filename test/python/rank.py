@@ -23,13 +23,21 @@ with collc.Exchange(rank, world, run) as ranks:
 
     def launch(round: int) -> None:
         x.write(array.array("f", [element(rank, i, round) for i in range(n)]))
-        loaded.launch({"n": n}, {"x": x, "y": y})
+        # A program takes the memory, or tensors in it.
+        given = {"x": x, "y": y} if round % 2 == 0 else {"x": x.tensor((n,), "f32"), "y": y.tensor((n,), "f32")}
+        loaded.launch({"n": n}, given)
         gpu.synchronize()
 
     def wrong(round: int) -> int:
         found = array.array("f", y.read())
         return sum(found[i] != sum(element(p, i, round) for p in range(world)) for i in range(n))
 
+    for shape, offset in (((n + 1,), 0), ((n,), 4)):
+        try:
+            x.tensor(shape, "f32", offset)
+            print(f"a tensor of {shape} at {offset} lies outside its memory")
+        except ValueError:
+            pass
     for round in range(2):
         launch(round)
         loaded.check()
