@@ -176,7 +176,9 @@ function moves(c: Palette, e: Explanation, place: Show): string {
 function wire(c: Palette, e: Explanation): string {
   const sum = (all: readonly number[]): number => all.reduce((a, b) => a + b, 0);
   const sent = e.wire.map(sum);
-  if (sum(sent) === 0) return "  Nothing goes from rank to rank.";
+  const isKnown = e.unknown.length === 0;
+  if (sum(sent) === 0)
+    return isKnown ? "  Nothing goes from rank to rank." : "  What goes from rank to rank is decided by data.";
   const received = e.wire.map((_, to) => sum(e.wire.map((row) => row[to]!)));
   const head = ["from \\ to", ...e.wire.map((_, r) => `rank ${r}`), "sends", "receives"];
   const rows = e.wire.map((row, from) => [
@@ -185,7 +187,8 @@ function wire(c: Palette, e: Explanation): string {
     bytes(sent[from]!),
     bytes(received[from]!),
   ]);
-  return plainTable(c, head, rows, head.map((_, i) => i).slice(1));
+  const rest = isKnown ? "" : "\n  What goes as data decides is not in it.";
+  return plainTable(c, head, rows, head.map((_, i) => i).slice(1)) + rest;
 }
 
 const SCOPES: Readonly<Record<SyncStep["scope"], string>> = {
