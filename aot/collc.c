@@ -83,6 +83,14 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t count) {
 }
 #define HASH_START UINT64_C(14695981039346656037)
 
+/* A function of `library`, which is called `name`. */
+#define REQUIRE(code, member, symbol)                                                            \
+  do {                                                                                           \
+    void *found = dlsym(library, symbol);                                                        \
+    if (found == NULL) return fail(error, code, "%s has no %s: it is too old", name, symbol);    \
+    memcpy((void *)&(member), (void *)&found, sizeof found);                                     \
+  } while (0)
+
 int collc_open_driver(const char *path, collc_driver *driver, collc_error *error) {
   const char *name = path != NULL ? path : "libcuda.so.1";
   void *library = dlopen(name, RTLD_NOW);
@@ -91,12 +99,7 @@ int collc_open_driver(const char *path, collc_driver *driver, collc_error *error
   if (library == NULL) return fail(error, COLLC_ERROR_DRIVER, "there is no NVIDIA driver here: %s", dlerror());
   memset(driver, 0, sizeof *driver);
   driver->library = library;
-#define SYMBOL(member, symbol)                                                                        \
-  do {                                                                                                \
-    void *found = dlsym(library, symbol);                                                             \
-    if (found == NULL) return fail(error, COLLC_ERROR_DRIVER, "%s has no %s: it is too old", name, symbol); \
-    memcpy((void *)&(member), (void *)&found, sizeof found);                                          \
-  } while (0)
+#define SYMBOL(member, symbol) REQUIRE(COLLC_ERROR_DRIVER, member, symbol)
   SYMBOL(init, "cuInit");
   SYMBOL(driver->GetErrorName, "cuGetErrorName");
   SYMBOL(driver->GetErrorString, "cuGetErrorString");
@@ -447,12 +450,7 @@ int collc_open_nccl(const char *path, collc_carrier *carrier, collc_error *error
   memset(carrier, 0, sizeof *carrier);
   if (library == NULL) return fail(error, COLLC_ERROR_MESSAGE, "there is no NCCL here, which carries messages: %s", dlerror());
   carrier->library = library;
-#define NCCL_SYMBOL(member, symbol)                                                                        \
-  do {                                                                                                     \
-    void *found = dlsym(library, symbol);                                                                  \
-    if (found == NULL) return fail(error, COLLC_ERROR_MESSAGE, "%s has no %s: it is too old", name, symbol); \
-    memcpy((void *)&(member), (void *)&found, sizeof found);                                               \
-  } while (0)
+#define NCCL_SYMBOL(member, symbol) REQUIRE(COLLC_ERROR_MESSAGE, member, symbol)
   NCCL_SYMBOL(carrier->group_start, "ncclGroupStart");
   NCCL_SYMBOL(carrier->group_end, "ncclGroupEnd");
   NCCL_SYMBOL(carrier->send, "ncclSend");

@@ -357,12 +357,15 @@ export const faults = {
     within: 30,
     ends: allFine,
     async rank(rank) {
-      const group = await join({ timeoutMs: 2000 });
+      openCuda();
+      const boot = await joinGroup();
+      const group = await DeviceGroup.connect(boot, groupOptions(2000));
       const { run, kernel, tensors } = await warmOnHosts(group);
       if (rank < 2) {
         await expectThrow(run, /^rank [01] waited 2000 ms in push for ranks? [23]( and 3)? to receive its messages/);
         await expectThrow(run, /out of step/);
-      } else await sleep(2500);
+      }
+      await boot.exchange.barrier("the others' time ran out");
       await group.recover();
       for (let i = 0; i < 3; i++) await run();
       const graph = await group.capture((stream) => kernel.launch(tensors, dims, stream));
