@@ -3,7 +3,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll } from "vitest";
+import { afterAll, onTestFinished } from "vitest";
 import type { Io } from "../../src/cli/io.js";
 import { main } from "../../src/cli/main.js";
 import { packageRoot } from "../../src/runtime/native.js";
@@ -90,10 +90,15 @@ export function collcProcess(
   });
 }
 
-/** A folder that goes away with the test file. */
+/** A folder that goes away with the test, or, asked for outside of one, with the test file. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "collc-test-cli-"));
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  try {
+    onTestFinished(remove);
+  } catch {
+    afterAll(remove); // it is asked for outside of a test
+  }
   return folder;
 }
 

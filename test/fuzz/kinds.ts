@@ -112,9 +112,6 @@ function told(run: () => unknown): void {
   }
 }
 
-const folder = mkdtempSync(join(tmpdir(), "collc-fuzz-"));
-process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-
 const brokenFx = fxRegions(false).chain(({ ranks, fx }) => drawn((c) => ({ ranks, fx: withAccidents(c, fx) })));
 const brokenSizes = fxRegions(true).chain(({ ranks, fx }) => drawn((c) => ({ ranks, fx: withAccidents(c, fx) })));
 const brokenGraphs = tensorPrograms().chain(({ text, ranks }) =>
@@ -199,10 +196,15 @@ export const KINDS: readonly Kind[] = [
     inputs: commandLines(mutants(SOURCES)),
     show: ({ argv, text }) => `${argv.map((a) => JSON.stringify(a)).join(" ")}\n${text}`,
     check: async ({ argv, text }) => {
+      const folder = mkdtempSync(join(tmpdir(), "collc-fuzz-"));
       const path = join(folder, "f.coll");
-      writeFileSync(path, text);
-      const { code, err, out } = await collc(argv.map((a) => (a === "FILE" ? path : a)));
-      expect([0, 1, 2, 3], err + out).toContain(code);
+      try {
+        writeFileSync(path, text);
+        const { code, err, out } = await collc(argv.map((a) => (a === "FILE" ? path : a)));
+        expect([0, 1, 2, 3], err + out).toContain(code);
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
     },
   }),
 ];
