@@ -20,8 +20,9 @@
  * THE CONTRACT
  *
  * What ranks exchange. Of each symmetric tensor and of the workspace, where every rank's memory lies in this rank's address space:
- *   entry p is rank p's as mapped here, the own one included; of ranks of other domains, below, 0. And `collc_fingerprint`, which must be equal on all ranks: ranks that
- *   run different code, or reserve for different shapes, wait for each other for ever.
+ *   entry p is rank p's as mapped here, the own one included; 0 for ranks of other domains, of which "Messages" says more. And
+ *   `collc_fingerprint`, which must be equal on all ranks: ranks that run different code, or reserve for different shapes, wait for each
+ *   other for ever.
  * Alignment. A tensor's address is a multiple of its element's size, and the addresses of one symmetric tensor on all ranks are equal
  *   modulo 16: how wide a rank accesses is decided by its own address. Tensors that begin at multiples of 16 are the fastest.
  *   The workspace begins at a multiple of 128 on every rank. A launch refuses what it can see of this: COLLC_ERROR_ARGUMENT.

@@ -1,6 +1,7 @@
 /**
  * How much the tests do. `npm run test:all`, which CI runs where the machine is quick enough, does all; `npm test` leaves out what takes minutes and differs from
- * the rest in numbers alone: more ranks, more architectures, more backends on fakes and their faults, more mutants, more random programs.
+ * the rest in numbers alone: more ranks, more architectures, more backends on fakes and their faults, more mutants, more random programs,
+ * the machine code of two kernels of three, more passes of a model's layer.
  *
  * Where a program is tried with each rank count and each dtype, `npm test` tries so few of these that they are still met in pairs: every
  * program meets every rank count and every dtype that {@link pairs} is given, and each rank count meets each dtype in one program or

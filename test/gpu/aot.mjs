@@ -145,7 +145,8 @@ try {
   if (chosen.includes("python")) await runPython();
   if (chosen.includes("pytorch")) runPyTorch();
   for (const example of chosen.filter((name) => name === "c" || name === "cpp")) {
-    const nccl = example === "cpp" || domain > 0 ? await openNccl() : null;
+    const across = example === "c" && domain > 0 && programs.includes("all_reduce") ? [["all_reduce", domain]] : [];
+    const nccl = example === "cpp" || across.length > 0 ? await openNccl() : null;
     // Peers' addresses on the host begin with NCCL 2.29: before, the example says so and ends.
     if (example === "cpp" && !isFrom(nccl.version, [2, 29])) {
       console.log(`left out: examples/cpp needs NCCL 2.29, and this is ${nccl.version}`);
@@ -153,7 +154,6 @@ try {
     }
     const program = compiled(example);
     const library = nccl === null ? [] : ["--libnccl", nccl.path];
-    const across = example === "c" && domain > 0 && programs.includes("all_reduce") ? [["all_reduce", domain]] : [];
     for (const [name, hosts] of [...programs.map((program) => [program, 0]), ...across])
       for (const elements of list(options.elements)) {
         const began = performance.now();

@@ -89,6 +89,13 @@ const groupOptions = (timeoutMs) => ({
   allowOverlappingDevices: process.env.COLLC_ALLOW_OVERLAPPING_DEVICES === "1",
 });
 
+/** A group whose waits end after two seconds, in a run whose meetings take as long as a busy machine needs. */
+async function joinHasty() {
+  openCuda();
+  const boot = await joinGroup();
+  return { boot, group: await DeviceGroup.connect(boot, groupOptions(2000)) };
+}
+
 /**
  * Rank 1 is lost, and the others do not end of it but close the group, before which `occupy`, made by all of them in time,
  * enqueues what waits for rank 1.
@@ -337,9 +344,7 @@ export const faults = {
     within: 30,
     ends: allFine,
     async rank(rank) {
-      openCuda();
-      const boot = await joinGroup();
-      const group = await DeviceGroup.connect(boot, groupOptions(2000));
+      const { boot, group } = await joinHasty();
       const { run } = await warmOnHosts(group);
       // NCCL's sends and receives are let run out by the host, NVSHMEM's messages by the kernel that waits for them.
       const said =
@@ -357,9 +362,7 @@ export const faults = {
     within: 30,
     ends: allFine,
     async rank(rank) {
-      openCuda();
-      const boot = await joinGroup();
-      const group = await DeviceGroup.connect(boot, groupOptions(2000));
+      const { boot, group } = await joinHasty();
       const { run, kernel, tensors } = await warmOnHosts(group);
       if (rank < 2) {
         await expectThrow(run, /^rank [01] waited 2000 ms in push for ranks? [23]( and 3)? to receive its messages/);

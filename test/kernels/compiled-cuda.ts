@@ -19,7 +19,7 @@ export async function compiledCuda(
   return { cubin: bytes, ptx: meta["ptx"]!, log: meta["log"]! };
 }
 
-/** The PTX alone, which takes half as long; registers, and instructions that are written in PTX, are not looked at. */
+/** The PTX alone, which takes a third of the time for products; registers, and instructions that are written in PTX, are not looked at. */
 export async function ptxOf(cudaText: string, arch: string): Promise<string> {
   const options = nvrtcOptions(arch.replace("sm_", "compute_"));
   const { meta } = await cached(cudaText, arch, options, async () => {

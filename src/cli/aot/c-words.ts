@@ -8,7 +8,9 @@ export const tensorsOf = ({ inputs, outputs, inPlace }: ArtefactProgram): Signat
   ...outputs.filter(({ name }) => !inPlace.includes(name)),
 ];
 
+/** A string of C. */
 export const quoted = (value: string): string => JSON.stringify(value).replaceAll("?", "\\?");
+
 const SIGNS: Readonly<Record<string, string>> = { add: "+", sub: "-", mul: "*", div: "/", mod: "%" };
 
 /** An extent for people. */
