@@ -300,15 +300,20 @@ class Artifacts:
 
     def find(self, path: str, *, ranks: int, dtypes: Mapping[str, str] | None = None) -> Program:
         """
-        The program of this path, collective or name for so many ranks; any dtypes where none are given.
+        The program of this path, collective or name for so many ranks; any dtypes where none are given. Of one that was built for ranks that
+        share addresses and for hosts that send each other messages, the former.
 
         Raises FileError, with what there is, where there is none.
         """
-        for program in self.programs:
-            if program.ranks != ranks or (dtypes is not None and dict(program.dtypes) != dict(dtypes)):
-                continue
-            if path in (program.path, program.collective, program.name):
-                return program
+        found = [
+            program
+            for program in self.programs
+            if program.ranks == ranks
+            and (dtypes is None or dict(program.dtypes) == dict(dtypes))
+            and path in (program.path, program.collective, program.name)
+        ]
+        if found:
+            return next((program for program in found if program.ranks_per_domain is None), found[0])
         known = ", ".join(program.name for program in self.programs) or "nothing"
         asked = "" if dtypes is None else " and " + ", ".join(f"{name}={dtype}" for name, dtype in dtypes.items())
         raise FileError(f"{self.folder} has no {path} for {ranks} ranks{asked}; it has {known}")

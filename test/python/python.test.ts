@@ -41,6 +41,9 @@ describe.runIf(hasFakes)("the Python package", () => {
     ];
     const args = ["--ranks", "2,4", "--dtype", "bf16,f32", "--arch", "sm_80,sm_90a", "-o", artifacts];
     expect(await collc(["build", ...files, ...args])).toMatchObject({ code: 0 });
+    // The same program for two hosts, which the folder lists before the one for ranks that share addresses.
+    const hosts = ["--ranks", "2", "--reach", "2x1", "--dtype", "f32", "--arch", "sm_90a", "-o", artifacts];
+    expect(await collc(["build", kernel("all_reduce"), ...hosts])).toMatchObject({ code: 0 });
   });
 
   test("its own tests pass", () => {

@@ -45,6 +45,13 @@ class TheFolder(unittest.TestCase):
         with self.assertRaisesRegex(collc.FileError, "has no all_reduce for 3 ranks; it has coll_"):
             artifacts.find("all_reduce", ranks=3)
 
+    def test_takes_programs_that_send_no_messages_first(self) -> None:
+        artifacts = collc.open(FOLDER)
+        both = [program for program in artifacts.programs if program.path == "all_reduce" and program.ranks == 2 and program.dtypes == {"T": "f32"}]
+        self.assertEqual([program.ranks_per_domain for program in both], [1, None])
+        self.assertIsNone(artifacts.find("all_reduce", ranks=2, dtypes={"T": "f32"}).ranks_per_domain)
+        self.assertEqual(artifacts.find(both[0].name, ranks=2).ranks_per_domain, 1)
+
     def test_says_what_is_wrong_with_a_folder(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(collc.FileError, "cannot be read.*collc build -o"):
