@@ -16,7 +16,7 @@ import type { PassOptions } from "./options.js";
 import { moverThreads } from "./support/mover-threads.js";
 import { groupPacketLoads } from "./support/packets.js";
 
-type InterleaveOptions = Pick<PassOptions, "loadsInFlight" | "moverLoadsInFlight" | "accessBytes">;
+type InterleaveOptions = Pick<PassOptions, "loadsInFlight" | "accessBytes">;
 
 /** Most rows at once; with more than half of it, half of it are taken at once of those that are over, too. */
 const MOST_ROWS = 8;
@@ -29,8 +29,7 @@ export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
     if (threads === null) return false;
     const loads = wideLoads(threads, kernel, options);
     const isSpread = op.attributes["map"] === "blocks";
-    const wanted = movers.has(op) ? options.moverLoadsInFlight : options.loadsInFlight;
-    const copies = loads === 0 ? 1 : Math.min(MOST_ROWS, Math.ceil(wanted / loads));
+    const copies = loads === 0 ? 1 : Math.min(MOST_ROWS, Math.ceil(options.loadsInFlight / loads));
     if (copies <= 1) return false;
     if (isSpread) overBlocks(op, threads, copies, b, values);
     else inOneBlock(op, threads, copies, b, values);

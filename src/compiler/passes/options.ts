@@ -47,8 +47,6 @@ export interface PassOptions {
   readonly algorithm: Algorithm;
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
-  /** The same of movers, who are few beside a product: they have to keep the wire busy all the same. */
-  readonly moverLoadsInFlight: number;
   /** The same while a block folds a row, whose elements are neighbours: pages are few, and a block has its row to itself. */
   readonly rowLoadsInFlight: number;
   /**
@@ -116,7 +114,6 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   algorithm: oneOf(["one_shot", "two_shot"]),
   slabRows: count(0, 2 ** 20),
   loadsInFlight: count(1, 1024),
-  moverLoadsInFlight: count(1, 1024),
   rowLoadsInFlight: count(1, 1024),
   transfers: oneOf(["written", "staged"]),
   protocol: oneOf(["barrier", "packet"]),
@@ -147,7 +144,6 @@ export function passOptionsFor(machine: Machine): PassOptions {
     slabRows: 0,
     algorithm: "two_shot",
     loadsInFlight: 4,
-    moverLoadsInFlight: 8,
     rowLoadsInFlight: 12,
     transfers: "written",
     protocol: "barrier",

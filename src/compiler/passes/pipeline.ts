@@ -84,7 +84,7 @@ export const PIPELINE: readonly Pass[] = [
     name: "interleave",
     from: "device",
     to: "device",
-    ...reading(["loadsInFlight", "moverLoadsInFlight", "accessBytes"], interleave),
+    ...reading(["loadsInFlight", "accessBytes"], interleave),
   },
   { name: "expand-barriers", from: "device", to: "device", run: expandBarriers },
   { name: "simplify-last", from: "device", to: "device", run: simplify },
