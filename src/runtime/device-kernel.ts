@@ -25,7 +25,6 @@ import { prepareCopies } from "./copy-steps.js";
 import { ownTensor } from "./device-copies.js";
 import type { Watched } from "./device-stream.js";
 import { notReachable } from "./device-tensor.js";
-import { readEnv } from "./env.js";
 import { RuntimeError } from "./errors.js";
 import { ranksText } from "./hosts.js";
 import { prepareCall } from "./library-steps.js";
@@ -106,9 +105,8 @@ class ProgramKernel {
     return this.manifest.cooperative ? this.kernel.residentBlocks : null;
   }
 
-  /** The same beside messages, whose blocks need multiprocessors that have none of the kernel's; 0 where messages go on the launch's stream. */
+  /** The same beside messages, whose blocks need multiprocessors that have none of the kernel's; 0 or less where the GPU has too few. */
   get residentBeside(): number | null {
-    if (readEnv("COLLC_OVERLAP_MESSAGES") !== "1") return 0;
     return this.manifest.cooperative ? describeDevice(this.group.device).multiprocessors - MESSAGE_BLOCKS : null;
   }
 

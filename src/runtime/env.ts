@@ -34,10 +34,6 @@ export const environmentTable = {
     "user",
     "what carries messages between hosts on GPUs: nccl or nvshmem (default: nvshmem on the nvshmem backend, else nccl). The same on all ranks",
   ),
-  COLLC_OVERLAP_MESSAGES: row(
-    "user",
-    "1: on GPUs, messages between hosts go on a stream of their own, beside kernels that need none of them; no GPU has run it yet. On all ranks or none",
-  ),
   COLLC_ALLOW_OVERLAPPING_DEVICES: row("user", "1 lets several ranks share a GPU, for tests on machines with one"),
   COLLC_TIMEOUT_MS: row("user", "how long any wait between ranks may take, in milliseconds (default: 60000)"),
   COLLC_ADDON: row("user", "collc.node to load: the file of the native addon"),

@@ -5,8 +5,7 @@
 //
 //   node test/gpu/messages.mjs --reach 2x2 [--ranks 4] [--backend nvshmem] [--only all_reduce]
 //
-// COLLC_MESSAGES chooses what carries them, COLLC_OVERLAP_MESSAGES=1 has them go beside kernels. Prints a line a program that fails, and
-// `N passed, N failed`.
+// COLLC_MESSAGES chooses what carries them. Prints a line a program that fails, and `N passed, N failed`.
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";

@@ -23,7 +23,6 @@ import { closeAll, closedAfterEach, connectRanks, onAll, useFakeMachine } from "
 
 beforeAll(() => {
   useFakeMachine();
-  vi.stubEnv("COLLC_OVERLAP_MESSAGES", "1");
   vi.stubEnv("COLLC_NCCL", path.join(packageRoot(), "build/Release/fake-nccl/libnccl.so.2"));
 });
 // What a process makes once is there before the tests count.

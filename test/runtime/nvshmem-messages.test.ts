@@ -224,7 +224,7 @@ describe("messages between processes, in a library that orders nothing but a put
     async (reach, only, count) => {
       const args = ["test/gpu/messages.mjs", "--backend", "nvshmem", "--reach", reach, "--only", only];
       // 132 multiprocessors, so that there is room for messages beside kernels.
-      const machine = { COLLC_OVERLAP_MESSAGES: "1", FAKE_CUDA_ATTRIBUTES: "16=132", FAKE_NVSHMEM_HEAP_MB: "200" };
+      const machine = { FAKE_CUDA_ATTRIBUTES: "16=132", FAKE_NVSHMEM_HEAP_MB: "200" };
       const output = await run(args, machine);
       expect(output, output).toContain(`${count} passed, 0 failed`);
     },
