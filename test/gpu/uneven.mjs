@@ -1,4 +1,4 @@
-// Rows that move by splits which only the launch knows: all_to_all/dispatch and its way back, all_to_all/combine. Their y
+// Rows that move by splits which only the launch knows: all_to_all/dispatch and its way back, all_to_all/combine, or those for hosts. Their y
 // has no specification, because rows that nobody sends are not touched. So the rows are moved here once more, one by one,
 // without the compiler. Imports nothing: the tests without a GPU use it, too.
 
@@ -51,7 +51,7 @@ const KINDS = {
  * Dispatches rows with random splits, checks every row on every rank of this process, brings them back and checks again.
  * Twice, each time with other splits and other rows; what an earlier launch left in y must not show.
  * @param group any backend's.
- * @param programs `dispatch` and `combine`, compiled for the group's ranks and the dtype.
+ * @param programs `dispatch` and `combine`, or `dispatch_rails` and `combine_rails`, compiled for the group's ranks and the dtype.
  * @param options.most a rank sends each other at most so many rows.
  * @returns how many rows moved, over both launches and all ranks.
  * @throws with the first row that is wrong.
@@ -91,7 +91,8 @@ export async function rowsGoAndReturn(group, programs, { dtype, most, n, seed })
         compareRows(await received.read(rank), wanted.received[rank], 1, `${of}, received`);
         compareRows(await y.read(rank), wanted.y[rank], n, of);
       }
-      await combine.run({ x: y, counts, y: back }, { m, n });
+      const takesReceived = combine.manifest.inputs.some(({ name }) => name === "received");
+      await combine.run({ x: y, counts, ...(takesReceived && { received }), y: back }, { m, n });
       for (const rank of localRanks) {
         const of = `launch ${launch} of combine ${dtype} m=${m} n=${n}, rank ${rank}`;
         compareRows(await back.read(rank), wanted.back[rank], n, of);

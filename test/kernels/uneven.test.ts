@@ -8,6 +8,7 @@ import type { CompileResult, DType } from "../../src/compiler/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { movedRows, rowsGoAndReturn } from "../gpu/uneven.mjs";
+import { compiledFor, type Hosts } from "../reach/programs.js";
 import { compileFile, LIBRARY } from "./library.js";
 
 const UNTOUCHED = -1;
@@ -73,6 +74,43 @@ describe.each([1, 2, 3, 4, 8])("on %i ranks", (world) => {
       [48, 9, 3],
     ] as const)
       expect(await rowsGoAndReturn(group, programs, { dtype, most: rows, n: width, seed })).toBeGreaterThan(0);
+    await group.close();
+  });
+});
+
+describe.each([
+  { hosts: 1, gpus: 4 },
+  { hosts: 2, gpus: 1 },
+  { hosts: 4, gpus: 1 },
+  { hosts: 2, gpus: 2 },
+  { hosts: 2, gpus: 3 },
+  { hosts: 3, gpus: 2 },
+] satisfies Hosts[])("on $hosts hosts of $gpus", (hosts) => {
+  const programs = (dtype: DType): Record<"dispatch" | "combine", CompileResult> => ({
+    dispatch: compiledFor("all_to_all/dispatch_rails", hosts, { dtype }),
+    combine: compiledFor("all_to_all/combine_rails", hosts, { dtype }),
+  });
+
+  it("a rank sends each other host one message there, and one back", () => {
+    for (const { manifest } of Object.values(programs("bf16"))) {
+      const messages = manifest!.plan.choices.flatMap(({ steps }) => steps.filter((step) => step.kind === "message"));
+      expect(messages).toHaveLength(hosts.hosts > 1 ? 1 : 0);
+      for (const { ranks } of messages)
+        for (const [rank, { sends }] of ranks.entries()) {
+          const peers = new Set(sends.map(({ peer }) => peer));
+          expect(peers.size).toBe(hosts.hosts - 1);
+          for (const peer of peers) expect(peer % hosts.gpus).toBe(rank % hosts.gpus);
+        }
+    }
+  });
+
+  it.each(["f32", "bf16"] as const)("random splits of %s", async (dtype) => {
+    const group = new EmulatedGroup(hosts.hosts * hosts.gpus, { messages: "late" });
+    for (const [width, rows, seed] of [
+      [5, 7, 1],
+      [48, 9, 2],
+    ] as const)
+      expect(await rowsGoAndReturn(group, programs(dtype), { dtype, most: rows, n: width, seed })).toBeGreaterThan(0);
     await group.close();
   });
 });
