@@ -37,9 +37,20 @@ class Refused(CollcError):
 
 
 def default_cache() -> Path:
-    """COLLC_CACHE_DIR, or ~/.cache/collc."""
+    """COLLC_CACHE_DIR, $XDG_CACHE_HOME/collc or ~/.cache/collc, as the compiler has it."""
     root = os.environ.get("COLLC_CACHE_DIR")
-    return Path(root) if root else Path.home() / ".cache" / "collc"
+    if root:
+        return Path(root)
+    shared = os.environ.get("XDG_CACHE_HOME")
+    return (Path(shared) if shared else Path.home() / ".cache") / "collc"
+
+
+def _tuned() -> str:
+    """Digest of what `collc tune` has measured here, by which the compiler judges; empty where nothing was."""
+    try:
+        return hashlib.sha256((default_cache() / "tune.json").read_bytes()).hexdigest()
+    except OSError:
+        return ""
 
 
 def most_bytes() -> int:
@@ -123,9 +134,9 @@ class Compiler:
             self._identity = f"{said} {made.hexdigest()}"
         return self._identity
 
-    def folder_of(self, graph: Mapping[str, Any], *, ranks: int, arch: str, machine: str | None) -> Path:
-        """Where the partition of a graph lies, or will lie. Raises NoCompiler."""
-        key = "\n".join([digest(graph), str(ranks), arch, machine or "", self.identity])
+    def folder_of(self, graph: Mapping[str, Any], *, ranks: int, arch: str, machine: str | None, gpu: str = "") -> Path:
+        """Where the partition of a graph lies, or will lie, for the GPUs of that name, which the compiler finds itself. Raises NoCompiler."""
+        key = "\n".join([digest(graph), str(ranks), arch, machine or gpu, _tuned(), self.identity])
         return self.cache / hashlib.sha256(key.encode()).hexdigest()[:32]
 
     def lower(
@@ -135,6 +146,7 @@ class Compiler:
         ranks: int,
         arch: str,
         machine: str | None = None,
+        gpu: str = "",
         measured: Mapping[str, float] | None = None,
     ) -> Path:
         """
@@ -143,7 +155,7 @@ class Compiler:
         `measured`: seconds by node, of what stays with the caller; a partition that is in the cache keeps those that it was made with.
         Raises NoCompiler, Refused with the compiler's message, and CollcError where the cache cannot be written.
         """
-        folder = self.folder_of(graph, ranks=ranks, arch=arch, machine=machine)
+        folder = self.folder_of(graph, ranks=ranks, arch=arch, machine=machine, gpu=gpu)
         try:
             if is_whole(folder):
                 with contextlib.suppress(OSError):

@@ -125,7 +125,7 @@ class Pass(CustomGraphPass):
         if config.benchmark_fusion or config.max_autotune or config.max_autotune_gemm:
             # Operators of ours are not in the chain that Inductor keeps its collectives in.
             problem = "Inductor chooses by times (max_autotune, benchmark_fusion), so ranks could come to their collectives in other orders"
-        ranks, arch = about.ranks, _arch()
+        ranks, arch, gpu = about.ranks, _arch(), torch.cuda.get_device_name()
 
         def same_graph(all_of_them: list[Any]) -> bool:
             """Whether collectives are to be measured."""
@@ -137,7 +137,7 @@ class Pass(CustomGraphPass):
                 if arch_there != arch:
                     raise Left(f"rank {rank} has an {arch_there}, and rank 0 an {arch}")
             try:
-                folder = self._compiler.folder_of(dumped, ranks=ranks, arch=arch, machine=self._machine)
+                folder = self._compiler.folder_of(dumped, ranks=ranks, arch=arch, machine=self._machine, gpu=gpu)
             except CollcError as error:
                 raise Left(str(error)) from None
             return self._measure and not is_whole(folder)
@@ -160,7 +160,7 @@ class Pass(CustomGraphPass):
 
         def lowered(measured: dict[str, float]) -> Partition:
             try:
-                return Partition(self._compiler.lower(dumped, ranks=ranks, arch=arch, machine=self._machine, measured=measured))
+                return Partition(self._compiler.lower(dumped, ranks=ranks, arch=arch, machine=self._machine, gpu=gpu, measured=measured))
             except CollcError as error:
                 raise Left(str(error)) from None
 
@@ -344,7 +344,7 @@ def enable(
     Turns the pass on for graphs that torch.compile compiles from now on, in this process; every rank calls it.
 
     `command`: the compiler's, default what `collc.compiler.find` finds. `cache`: a folder, in whose `regions` lies what it has made. `machine`: what times are
-    predicted for, default the smallest that has so many GPUs. `take`: "faster" for programs that are predicted to be, with the copies that
+    predicted for, default that of the GPUs here; of collectives by themselves `collc tune` may have measured them. `take`: "faster" for programs that are predicted to be, with the copies that
     they need; "all" for every one that the compiler proposes. `measure`: times a graph's collectives as they are, so that predictions
     are held against what NCCL takes here. `memory`: as for `Collectives`. `timeout`: seconds that ranks wait for each other while compiling.
     `most_bytes`: symmetric memory that a graph may take on each rank; for sizes that need more, it runs as without collc.

@@ -4,6 +4,8 @@ import { DEFAULT_ARCH, type Machine, machineFor, MACHINES, predictOperation } fr
 import { asFx, lower, type Lowered, loweredToJson, partitionReport, shapeOf } from "../compiler/graph/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { machineAtHand } from "../runtime/machine-at-hand.js";
+import { conversionsFromDisk, tunedFromDisk } from "../runtime/tuned.js";
 import { digest, type Identity, programName } from "./aot/manifest.js";
 import { buildUnits, type Unit } from "./aot/units.js";
 import { examples } from "./examples.js";
@@ -31,7 +33,7 @@ export function lowerCommand(io: Io): Command {
     .addOption(
       new Option(
         "-m, --machine <name>",
-        "machine to predict times on (default: the smallest of the architecture with so many GPUs)",
+        "machine to predict times on (default: that of the GPUs here, else the smallest of the architecture with so many)",
       ).choices(MACHINES.map((m) => m.name)),
     )
     .option(
@@ -84,21 +86,28 @@ async function run(io: Io, file: string, options: LowerCommandOptions): Promise<
   const ranks = options.ranks ?? sizes[0]!;
   const [arch = DEFAULT_ARCH, ...others] = options.arch;
   if (others.length > 0) throw new UsageError("a partition is of one architecture: its times are", "lower for each by itself"); // prettier-ignore
-  const machine: Machine = MACHINES.find((m) => m.name === options.machine) ?? machineFor(arch, ranks);
+  const machine = machineToPlanFor(options.machine, arch, ranks);
   if (ranks > machine.ranks)
     throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
   const common = { ranks, machine, fuse: options.fuse, caller: options.caller, library: libraryFromDisk, resolve: importsFromDisk }; // prettier-ignore
   const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) };
-  const lowered = lower(fx, {
-    ...common,
-    ...measured,
-    arch,
-    ...(options.build === undefined ? {} : { engines: false }),
-  });
+  // Programs for hosts without collc have no steps of copy engines.
+  const engines = options.build === undefined ? {} : { engines: false };
+  const withEngines = options.build === undefined;
+  const conversions = conversionsFromDisk(machine.gpu, { withEngines });
+  const tuned = conversions === null ? {} : { conversions, tuned: tunedFromDisk(undefined, { withEngines }) };
+  const lowered = lower(fx, { ...common, ...measured, ...tuned, ...engines, arch });
   if (options.build !== undefined) await build(io, lowered, machine, options.build, arch);
   io.out.write(
     options.json === true ? JSON.stringify(loweredToJson(lowered), null, 2) + "\n" : partitionReport(lowered),
   );
+}
+
+/** The machine of that name; where none is given, that of the GPUs at hand, if they are of the architecture. */
+function machineToPlanFor(name: string | undefined, arch: string, ranks: number): Machine {
+  if (name !== undefined) return MACHINES.find((m) => m.name === name)!;
+  const here = machineAtHand(ranks);
+  return here !== null && here.arch === arch && here.ranks >= ranks ? here : machineFor(arch, ranks);
 }
 
 /**

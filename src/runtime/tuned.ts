@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { MeasuredConversions } from "../compiler/graph/index.js";
 import { type DType, NCCL_WAY, type Tuned, type TunedChoice, usesCopyEngines } from "../compiler/index.js";
 import { writeFileAtomic } from "./atomic-file.js";
 import { libraryFromDisk } from "./imports.js";
@@ -108,14 +109,64 @@ export function tunedFromDisk(
   { withLibraries = false, withEngines = true }: TunedOptions = {},
 ): Tuned {
   let file: TuneFile | null | undefined;
-  const isTaken = (way: string): boolean =>
-    (withLibraries || way !== NCCL_WAY) && (withEngines || !usesCopyEngines(way));
+  const isTaken = takenBy({ withLibraries, withEngines });
   return (conversion, dtype, ranks) => {
     if (file === undefined) file = readTuneFile(path);
-    const found = file?.plans.find((p) => p.conversion === conversion && p.dtype === dtype && p.ranks === ranks);
-    if (found === undefined || found.library !== libraryDigest(conversion)) return null;
-    return choicesAmong(found, isTaken);
+    const found = file === null ? null : planIn(file, conversion, dtype, ranks);
+    return found === null ? null : choicesAmong(found, isTaken);
   };
+}
+
+const takenBy =
+  ({ withLibraries = false, withEngines = true }: TunedOptions) =>
+  (way: string): boolean =>
+    (withLibraries || way !== NCCL_WAY) && (withEngines || !usesCopyEngines(way));
+
+/** What was measured of a conversion, if its files of the library are still the same. */
+function planIn({ plans }: TuneFile, conversion: string, dtype: DType, ranks: number): TunedPlan | null {
+  const found = plans.find((p) => p.conversion === conversion && p.dtype === dtype && p.ranks === ranks);
+  return found === undefined || found.library !== libraryDigest(conversion) ? null : found;
+}
+
+/**
+ * What conversions by themselves took when they were measured, of collc's own ways; null where nobody has measured them on these GPUs.
+ * @param gpu part of the name of the GPUs, as machines have it
+ */
+export function conversionsFromDisk(
+  gpu: string,
+  { path = tuneFilePath(), ...options }: TunedOptions & { readonly path?: string } = {},
+): MeasuredConversions | null {
+  const file = readTuneFile(path);
+  if (file === null || !file.machine.toUpperCase().includes(gpu)) return null;
+  const isTaken = takenBy(options);
+  return {
+    source: `${file.machine}, ${file.date.slice(0, 10)}, by collc tune`,
+    seconds: (conversion, dtype, ranks, elements) => {
+      const plan = planIn(file, conversion, dtype, ranks);
+      if (plan === null) return null;
+      const { way } = choicesAmong(plan, isTaken).find(({ below }) => below === null || elements < below)!;
+      const [own, nccl] = [way, NCCL_WAY].map((name) => secondsAt(plan, name, elements));
+      return own == null ? null : { own, nccl: nccl ?? null };
+    },
+  };
+}
+
+/**
+ * Seconds of a way at a size: between two that were measured on a straight line of the logarithms, below the least what that takes, above
+ * the greatest as much longer as the size is larger. Null where it was not measured.
+ */
+function secondsAt({ measured }: TunedPlan, way: string, elements: number): number | null {
+  const points = Object.entries(measured)
+    .flatMap(([size, times]) => (times[way] === undefined ? [] : [{ size: Number(size), us: times[way] }]))
+    .sort((a, b) => a.size - b.size);
+  const last = points.at(-1);
+  if (last === undefined) return null;
+  const next = points.findIndex(({ size }) => size >= elements);
+  if (next === 0) return points[0]!.us * 1e-6;
+  if (next < 0) return (last.us * 1e-6 * elements) / last.size;
+  const [a, b] = [points[next - 1]!, points[next]!];
+  const part = Math.log(elements / a.size) / Math.log(b.size / a.size);
+  return a.us * (b.us / a.us) ** part * 1e-6;
 }
 
 /** Writes plans, and keeps those of other conversions, dtypes and numbers of ranks that were measured on the same machine. */

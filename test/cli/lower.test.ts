@@ -1,8 +1,9 @@
 /** `collc lower`: the partition of an FX graph, for people and as JSON. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { parseManifest } from "../../src/cli/aot/manifest.js";
+import { libraryDigest } from "../../src/runtime/tuned.js";
 import { useFakeCompiler } from "../aot/support.js";
 import { Dump } from "../graph/fx-support.js";
 import { collc, temporaryFolder } from "./support.js";
@@ -19,6 +20,15 @@ interface Built {
   readonly copy: { readonly seconds: number; readonly bytesPerSecond: number };
   readonly report: string;
 }
+
+/** What `--json` prints of a partition. */
+interface Lowered {
+  readonly conversions: string | null;
+  readonly parts: readonly { readonly kind: string; readonly seconds: number }[];
+  readonly edges: readonly { readonly to: string; readonly isFused: boolean; readonly apart: number | null }[];
+}
+
+const closeTo = (seconds: number): number => expect.closeTo(seconds, 9) as number;
 
 function write(name: string, value: unknown): string {
   const path = join(folder, name);
@@ -63,6 +73,69 @@ describe("collc lower", () => {
     const { out } = await collc(["lower", layer(), "--measured", measured]);
     expect(out).toContain("0 of them collc's");
     expect(out).toContain("NCCL     all_reduce_1");
+  });
+
+  describe("with what collc tune has measured", () => {
+    /** all_reduce of 16×512 and 1024×512, by itself: microseconds of a way of collc's, and of NCCL. */
+    function tuned(
+      way: string,
+      own: readonly [number, number],
+      nccl: readonly [number, number],
+      machine = "NVIDIA H200",
+    ): void {
+      const [small, large] = [2 ** 13, 2 ** 19];
+      const measured = { [small]: { [way]: own[0], nccl: nccl[0] }, [large]: { [way]: own[1], nccl: nccl[1] } };
+      const plan = { conversion: "all_reduce", dtype: "bf16", ranks: 4, library: libraryDigest("all_reduce"), choices: [{ below: null, way }], measured }; // prettier-ignore
+      const cache = mkdtempSync(join(folder, "tuned-"));
+      writeFileSync(join(cache, "tune.json"), JSON.stringify({ formatVersion: 1, collcVersion: "0.1.0", machine, date: "2026-11-27T10:00:00Z", plans: [plan] })); // prettier-ignore
+      vi.stubEnv("COLLC_CACHE_DIR", cache);
+    }
+    afterEach(() => vi.unstubAllEnvs());
+
+    /** An all_reduce of so many rows. */
+    function alone(rows: number): string {
+      const d = new Dump(4, "bfloat16", "alone");
+      return write("alone.json", d.graph(d.reduce(d.input("x", [rows, 512]))));
+    }
+    const lowered = async (file: string): Promise<Lowered> =>
+      JSON.parse((await collc(["lower", file, "--machine", "h200x4", "--json"])).out) as Lowered;
+
+    it("a collective by itself is whoever's took less time, and the rest is held against NCCL's", async () => {
+      tuned("all_reduce/two_shot", [20, 40], [30, 35]);
+      const small = await lowered(alone(16));
+      expect(small.conversions).toBe("NVIDIA H200, 2026-11-27, by collc tune");
+      expect(small.parts).toMatchObject([{ kind: "program", seconds: closeTo(20e-6), baseline: closeTo(30e-6) }]);
+      const large = await lowered(alone(1024));
+      expect(large.parts).toMatchObject([{ kind: "external", by: "nccl", seconds: closeTo(35e-6), why: "35.0 µs was measured, 40.0 µs of collc's program" }]); // prettier-ignore
+      // 2¹⁶ elements are half way between 2¹³ and 2¹⁹, as logarithms go.
+      const between = await lowered(alone(128));
+      expect(between.parts).toMatchObject([{ seconds: closeTo(Math.sqrt(20 * 40) * 1e-6), baseline: closeTo(Math.sqrt(30 * 35) * 1e-6) }]); // prettier-ignore
+      // Less than was measured takes as long, more in proportion.
+      expect((await lowered(alone(4))).parts).toMatchObject([{ seconds: closeTo(20e-6) }]);
+      expect((await lowered(alone(4096))).parts).toMatchObject([{ seconds: closeTo(140e-6) }]);
+      const { out } = await collc(["lower", alone(16), "--machine", "h200x4"]);
+      expect(out).toContain(
+        "\ntimes of collectives by themselves were measured: NVIDIA H200, 2026-11-27, by collc tune\n",
+      );
+    });
+
+    it("decides what is fused", async () => {
+      tuned("all_reduce/two_shot", [0.01, 0.01], [0.01, 0.01]);
+      expect((await lowered(layer())).parts.map(({ kind }) => kind)).toEqual(["external", "program", "external"]);
+      tuned("all_reduce/two_shot", [500, 500], [400, 400]);
+      const [verdict] = (await lowered(layer())).edges.filter(({ to }) => to === "add_1");
+      expect(verdict).toMatchObject({ isFused: true });
+      expect(verdict!.apart).toBeGreaterThan(400e-6);
+    });
+
+    it("goes for nothing on other GPUs, and beside what the caller has measured", async () => {
+      tuned("all_reduce/two_shot", [20, 40], [30, 35], "NVIDIA A100-SXM4-80GB");
+      expect((await lowered(alone(16))).conversions).toBeNull();
+      tuned("all_reduce/two_shot", [20, 40], [30, 35]);
+      const measured = write("nccl.json", { all_reduce_1: 10e-6 });
+      const { out } = await collc(["lower", alone(16), "--machine", "h200x4", "--measured", measured, "--json"]);
+      expect((JSON.parse(out) as Lowered).parts).toMatchObject([{ by: "nccl", seconds: closeTo(10e-6) }]);
+    });
   });
 
   it("builds the programs, with the partition beside them", async () => {

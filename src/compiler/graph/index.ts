@@ -5,6 +5,7 @@ export { graphFromText, type GraphFromText, type GraphFromTextOptions } from "./
 export * from "./graph.js";
 export { asGraph, graphSchema } from "./schema.js";
 export { asFx, FX_FORMAT, type FxArgument, type FxGraph, type FxNode, fxSchema, type FxSizeRange } from "./fx/fx.js";
+export type { ConversionSeconds, MeasuredConversions } from "./fx/baseline.js";
 export { lower, type LowerOptions } from "./fx/lower.js";
 export type { Binding, EdgeVerdict, Lowered, Part, ProgramPart } from "./fx/partition.js";
 export { loweredToJson, partitionReport } from "./fx/report.js";

@@ -2,7 +2,7 @@
 import { sizeOf } from "../arrays.js";
 import { predictExchanges, predictOperation } from "../../machine/cost.js";
 import type { Machine } from "../../machine/machines.js";
-import { DTYPES, isDType } from "../../types/dtype.js";
+import { type DType, DTYPES, isDType } from "../../types/dtype.js";
 import { type DimValues } from "../../types/extent.js";
 import { type Core, type CoreNode, VIEW_OPS } from "./core.js";
 import { CONVERTS } from "./fx.js";
@@ -10,6 +10,22 @@ import { sameShape, shapeAt } from "./sizes.js";
 
 /** Seconds of FX nodes as measured by the caller, by name: they go before the model. */
 export type Measured = Readonly<Record<string, number>>;
+
+/** What conversions by themselves take, as measured on the machine. */
+export interface MeasuredConversions {
+  /** Where that was and when, for people. */
+  readonly source: string;
+  /**
+   * Seconds of collc's program, with the plan that the option `tuned` has for it, and of NCCL; null where nobody has measured them.
+   * @param elements of what the plan of the conversion goes by
+   */
+  readonly seconds: (conversion: string, dtype: DType, ranks: number, elements: number) => ConversionSeconds | null;
+}
+
+export interface ConversionSeconds {
+  readonly own: number;
+  readonly nccl: number | null;
+}
 
 /** Of a value on one rank. */
 export const bytesOf = ({ shape, dtype }: CoreNode, dims: DimValues): number =>

@@ -18,7 +18,7 @@ import { UsageError } from "../../../errors.js";
 import { compileGraph, type GraphCompileOptions } from "../compile.js";
 import { type Graph, GRAPH_OPS } from "../graph.js";
 import { type Lifetime, planBuffers } from "./buffers.js";
-import { bytesOf, type Measured, nodeSeconds } from "./baseline.js";
+import { bytesOf, type ConversionSeconds, type Measured, type MeasuredConversions, nodeSeconds } from "./baseline.js";
 import { type Binding, type EdgeVerdict, type Lowered, namesIn, type Part, shapeOf, us } from "./partition.js";
 import { asFx, CONVERTS, type FxGraph, isExchange } from "./fx.js";
 import { type Realization, realize } from "./layouts.js";
@@ -31,6 +31,8 @@ export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dty
   readonly machine?: Machine;
   /** Seconds that the caller has measured, by FX node, for nodes that it carries out itself; a conversion's name is NCCL's time. */
   readonly measured?: Measured;
+  /** Goes before the model for conversions by themselves that `tuned` has a plan of; `measured` goes before it. */
+  readonly conversions?: MeasuredConversions;
   /** `model`: only what is predicted to be faster. `legal`: whatever is a graph, for looking into it and for tests. */
   readonly fuse?: "model" | "legal";
   /**
@@ -181,13 +183,28 @@ class Partition {
     if (error !== undefined) return { why: `the compiler refuses it: ${printDiagnostics([error], compiled.source).split("\n")[0]}` }; // prettier-ignore
     const broken = brokenRequirement(compiled.manifest!.requirements, this.dims);
     if (broken !== null) return { why: `it is not for the sizes that times are for: ${broken.message}` };
-    return { seconds: predictTime(compiled, this.dims, this.machine).total };
+    return { seconds: this.graphSeconds(graph) };
+  }
+
+  /** Seconds of a graph's program: as measured, where it is a conversion and nothing else, and else as predicted. */
+  private graphSeconds(graph: Graph): number {
+    return this.conversionSeconds(graph)?.own ?? predictTime(this.compile(graph), this.dims, this.machine).total;
+  }
+
+  /** What was measured of a conversion that is all of a graph; null for other graphs. */
+  private conversionSeconds(graph: Graph): ConversionSeconds | null {
+    const { isMeasured, manifest } = this.compile(graph);
+    const { conversions, ranks } = this.options;
+    const conversion = graph.nodes.find(({ op }) => CONVERTS.has(op));
+    if (!isMeasured || conversions === undefined || conversion === undefined) return null;
+    const { inputs, plan } = manifest!;
+    return conversions.seconds(conversion.op, inputs[0]!.dtype, ranks, evaluateExtent(plan.by, this.dims));
   }
 
   private compile(graph: Graph): CompileResult {
     let compiled = this.programs.get(graph);
     if (compiled === undefined) {
-      const { measured: _, fuse: __, caller: ___, ...options } = this.options;
+      const { measured: _, fuse: __, caller: ___, conversions: ____, ...options } = this.options;
       this.programs.set(graph, (compiled = compileGraph(graph, { ...options, machine: this.machine })));
     }
     return compiled;
@@ -195,7 +212,7 @@ class Partition {
 
   // -- costs ---------------------------------------------------------------------------------------
 
-  /** Seconds of the caller's own way. Of a conversion, where nobody has measured it, those of collc's own program for it. */
+  /** Seconds of the caller's own way. Of a conversion NCCL's as measured, and where nobody has measured it, those of collc's own program for it. */
   private baselineOf(atom: string): number {
     const measured = [atom, ...this.region.absorbedBy(atom)].flatMap((name) => this.options.measured?.[name] ?? []);
     const floor = this.floorOf(atom, this.dims);
@@ -203,7 +220,8 @@ class Partition {
     if (measured.length > 0) return (measured.reduce((a, b) => a + b) * floor) / this.floorOf(atom, this.usual);
     if (this.region.conversionsIn([atom]).length === 0) return floor;
     const { program } = this.attempt([atom]);
-    return program === null ? floor : this.programSeconds(program);
+    if (program === null) return floor;
+    return this.conversionSeconds(program.realization.graph)?.nccl ?? this.programSeconds(program);
   }
 
   private floorOf(atom: string, dims: DimValues): number {
@@ -211,8 +229,7 @@ class Partition {
   }
 
   private programSeconds({ realization, seconds }: Program): number {
-    if (this.dims === this.usual) return seconds;
-    return predictTime(this.compile(realization.graph), this.dims, this.machine).total;
+    return this.dims === this.usual ? seconds : this.graphSeconds(realization.graph);
   }
 
   /** Seconds of the caller's own way for some atoms, kernels of several nodes together. */
@@ -339,6 +356,7 @@ class Partition {
       name: this.fx.name ?? "region",
       ranks: this.options.ranks,
       machine: this.machine.name,
+      conversions: this.options.conversions?.source ?? null,
       caller: this.options.caller ?? "nodes",
       sizes: this.fx.sizes ?? {},
       at: this.sizes.at,
@@ -380,8 +398,9 @@ class Partition {
       return external(this.region.core.unknown.get(atoms[0]!) ?? "it moves nothing between ranks");
     const { program, why } = this.attempt(atoms);
     if (program === null) return external(why);
-    if (atoms.length === 1 && baseline < program.seconds) return external(`${us(baseline)} was measured, ${us(program.seconds)} is predicted for collc's program`); // prettier-ignore
     const { realization } = program;
+    const isMeasured = this.conversionSeconds(realization.graph) !== null;
+    if (atoms.length === 1 && baseline < program.seconds) return external(`${us(baseline)} was measured, ${us(program.seconds)} ${isMeasured ? "of" : "is predicted for"} collc's program`); // prettier-ignore
     const { graph } = realization;
     const compiled = this.compile(graph);
     const manifest = compiled.manifest!;

@@ -68,6 +68,8 @@ export interface Lowered {
   readonly name: string;
   readonly ranks: number;
   readonly machine: string;
+  /** Where conversions by themselves were measured, and when; null where their times are predicted. */
+  readonly conversions: string | null;
   /** How the caller runs what stays with it: each node as a kernel, or elementwise operations together. */
   readonly caller: "nodes" | "kernels";
   /** Sizes of the FX graph that only a launch knows, and the values of them that times, verdicts and memory are given for. */

@@ -18,6 +18,9 @@ export function partitionReport(lowered: Lowered): string {
   const lines = [
     `${name}: ${count(parts.flatMap((p) => p.nodes).length, "node")} in ${count(parts.length, "step")}, ${programs.length} of them collc's, for ${ranks} ranks on ${machine}`,
     `predicted ${us(lowered.seconds)}; the caller's own way, ${lowered.caller === "nodes" ? "node by node" : "kernel by kernel"}, ${us(lowered.baseline)}`,
+    ...(lowered.conversions === null
+      ? []
+      : [`times of collectives by themselves were measured: ${lowered.conversions}`]),
     ...sizeLines(lowered),
     "",
     "Steps",
