@@ -86,7 +86,9 @@ a rank make one that is reduced, all of them would travel: the verdict counts th
 Two neighbours become one program where that is a graph, and where the model of the machine says that it is faster than both apart.
 Every edge beside a conversion has a verdict with its reason and both times. What "apart" is made of:
 
-- a conversion takes what collc's own program for it takes; nothing is assumed of NCCL that nobody has measured;
+- a conversion takes what collc's own program for it takes; nothing is assumed of NCCL that nobody has measured. Where \`collc tune\` has measured
+  it on these GPUs, its program takes that, and your own way what NCCL took (of sums \`tune\` measures no NCCL); between sizes on a line of logarithms.
+  \`lower\` finds the file by itself, and the machine that the GPUs here are; a library call is given both (\`conversions\`, \`tuned\`);
 - everything else is a kernel of its own: a launch, a round trip to memory, and its bytes at the rate of memory or its products at the
   rate of cuBLAS, whichever is longer; of an operation that collc does not know, its bytes alone;
 - \`measured\`, seconds by node (\`--measured FILE\`), goes before both;
