@@ -22,6 +22,7 @@ export type { ResolveImport } from "./link/link.js";
 export { type Library, type LibraryFile, libraryStepOf, NCCL_WAY, soleConversion } from "./program/library.js";
 export { dimsOf, type Tuned, type TunedChoice } from "./program/plan.js";
 export { CONVERSIONS, UNARY_NAMES } from "./check/functions.js";
+export { usageOf } from "./check/usage.js";
 export type { CheckedCollective, ExpressionType } from "./check/checked.js";
 export type * as Ast from "./ast/nodes.js";
 export { printProgram } from "./ast/print.js";

@@ -1,6 +1,6 @@
 /** What the language itself names, with a line on each for hovers and completion. */
 import { type TokenRow, VOCABULARY } from "../../grammar/tokens.js";
-import { CONVERSIONS, DTYPE_NAMES, DTYPES, REDUCTION_OPS, UNARY_NAMES } from "../compiler/index.js";
+import { CONVERSIONS, DTYPE_NAMES, DTYPES, REDUCTION_OPS, UNARY_NAMES, usageOf } from "../compiler/index.js";
 
 export type WordKind = "keyword" | "function" | "conversion" | "reduction" | "dtype" | "layout" | "value";
 
@@ -36,18 +36,19 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
 };
 
 /** Functions of whole tensors, and those that are no function of one element. */
-const MORE: readonly (readonly [name: string, usage: string, doc: string])[] = [
-  ["index", "index(v)", "An integer element as an index; what it is, only the launch knows."],
-  ["log2", "log2(c)", "The logarithm of a constant, rounded down."],
-  ["transpose", "transpose(t)", "Rows become columns; the layout goes with its dimension."],
-  ["permute", "permute(t, d, …)", "The dimensions in another order."],
-  ["reshape", "reshape(t, n, …)", "The same elements in another shape."],
-  ["repeat", "repeat(t, dim: d, times: n)", "Each index of a dimension n times, one after the other."],
-  ["concat", "concat(t, u, …, dim: d)", "One after the other along a dimension."],
-  ["pow", "pow(a, b)", "a to the power of b; of floats."],
-  ["iota", "iota(n), iota(m, n, dim: d)", "Of each element its index along a dimension, an i32 tensor on every rank."],
-  ["mean", "mean(t, dim: d)", "The mean along a dimension; `sum`, `min`, `max` and `prod` fold in the same way."],
-];
+const MORE: Readonly<Record<string, string>> = {
+  index: "An integer element as an index; what it is, only the launch knows.",
+  log2: "The logarithm of a constant, rounded down.",
+  transpose: "Rows become columns; the layout goes with its dimension.",
+  permute: "The dimensions in another order.",
+  reshape: "The same elements in another shape.",
+  repeat: "Each index of a dimension n times, one after the other.",
+  concat: "One after the other along a dimension.",
+  pow: "a to the power of b; of floats.",
+  iota: "Of each element its index along a dimension, an i32 tensor on every rank.",
+  mean: "The mean along a dimension; `sum`, `min`, `max` and `prod` fold in the same way.",
+  where: "a where the condition c holds, else b; both are evaluated.",
+};
 
 const REDUCTIONS: Readonly<Record<string, string>> = {
   sum: "The sum of what follows, for each value of the variable, in increasing order.",
@@ -70,9 +71,8 @@ const LAYOUTS: Readonly<Record<string, readonly [usage: string, doc: string]>> =
 
 /** `reduce_scatter(t, dim: d)` changes partial to sharded. */
 function conversionWord(name: string): Word {
-  const { from, to, argument } = CONVERSIONS.get(name)!;
-  const usage = argument === null ? `${name}(t)` : `${name}(t, ${argument}: ${argument === "dim" ? "d" : "r"})`;
-  return { name, kind: "conversion", usage, doc: `From ${layoutUsage(from)} to ${layoutUsage(to)}; the logical tensor stays.` }; // prettier-ignore
+  const { from, to } = CONVERSIONS.get(name)!;
+  return { name, kind: "conversion", usage: usageOf(name)!, doc: `From ${layoutUsage(from)} to ${layoutUsage(to)}; the logical tensor stays.` }; // prettier-ignore
 }
 
 function layoutUsage(kind: string): string {
@@ -96,9 +96,8 @@ const dtypeDoc = (name: (typeof DTYPE_NAMES)[number]): string => {
 /** All of them; a name may be here twice, as `where` and `min` mean two things. */
 export const WORDS: readonly Word[] = [
   ...keywords(),
-  { name: "where", kind: "function", usage: "where(c, a, b)", doc: "a where the condition c holds, else b; both are evaluated." },
-  ...UNARY_NAMES.map((name): Word => ({ name, kind: "function", usage: `${name}(v)`, doc: FUNCTIONS[name] ?? "A function of one value." })),
-  ...MORE.map(([name, usage, doc]): Word => ({ name, kind: "function", usage, doc })),
+  ...UNARY_NAMES.map((name): Word => ({ name, kind: "function", usage: usageOf(name)!, doc: FUNCTIONS[name] ?? "A function of one value." })),
+  ...Object.entries(MORE).map(([name, doc]): Word => ({ name, kind: "function", usage: usageOf(name)!, doc })),
   ...[...CONVERSIONS.keys()].map(conversionWord),
   ...REDUCTION_OPS.map((name): Word => ({ name, kind: "reduction", usage: `${name}(p in ranks) …`, doc: REDUCTIONS[name] ?? "A reduction." })),
   ...DTYPE_NAMES.map((name): Word => ({ name, kind: "dtype", usage: name, doc: dtypeDoc(name) })),

@@ -163,6 +163,30 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: tensors("⟦avg⟧(whole, dim: 0)", "replicated", "1"),
     expected: [{ code: "unknown-function", help: /mean\(x, dim: d\)/ }],
   },
+  "a reduction said to a conversion": {
+    text: tensors("⟦all_reduce(part, max)⟧"),
+    expected: [{ code: "wrong-arity", message: "'all_reduce' takes 1 tensor, not 2", help: /^written all_reduce\(t\); which reduction/ }], // prettier-ignore
+  },
+  "dimensions to swap": {
+    text: tensors("⟦transpose(whole, 0, 1)⟧"),
+    expected: [{ code: "wrong-arity", help: /permute\(t, d, …\) takes any order/ }],
+  },
+  "a broadcast along a dimension": {
+    text: tensors("broadcast(whole, ⟦dim⟧: 0)"),
+    expected: [{ code: "unknown-argument", help: /^it takes over: written broadcast\(t\), from one rank to all/ }],
+  },
+  "a function of another system": {
+    text: tensors("⟦matmul⟧(whole, whole)"),
+    expected: [{ code: "unknown-function", help: "a product of matrices is a @ b" }],
+  },
+  "a function of another system, of elements": {
+    text: element("⟦clamp⟧(x[i], 0, 1)"),
+    expected: [{ code: "unknown-function", help: "it is max(min(t, most), least)" }],
+  },
+  "a function that nobody has": {
+    text: tensors("⟦zzzzzzzz⟧(whole)"),
+    expected: [{ code: "unknown-function", help: /^functions are all_reduce, .*concat, .*, relu, and dtypes$/ }],
+  },
   "a bias of another length": {
     text: tensors("⟦⟨c⟩ + ⟨long⟩⟧", "replicated", "k, n"),
     expected: [{ code: "shape-mismatch", message: "the last dimensions are n and n + 1" }],

@@ -7,6 +7,7 @@ import type { ExpressionType } from "./checked.js";
 import { BOOL, checkElement, describe, isLiteral, join, mismatch, valueOf } from "./elements.js";
 import { isPair, isUnary, TENSOR_FUNCTIONS, UNARY, UNARY_NAMES } from "./functions.js";
 import type { Checking, MaybeType } from "./scope.js";
+import { arityHelp, elsewhere, functionsHelp, usageOf } from "./usage.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
 
@@ -20,7 +21,12 @@ export function castDType(callee: string, c: Checking): DType | null {
 export function refuseNamed(e: Call, known: readonly string[], c: Checking): boolean {
   const bad = e.named.filter((n) => !known.includes(n.name.text));
   for (const { name } of bad) {
-    const help = known.length === 0 ? "it takes none by name" : `it takes ${known.join(" and ")}`;
+    const takes = known.length === 0 ? "it takes none by name" : `it takes ${known.join(" and ")}`;
+    const usage = usageOf(e.callee.text);
+    // What others call so repeats lengths.
+    const more =
+      e.callee.text === "broadcast" ? ", from one rank to all; a length of 1 goes with any length by itself" : "";
+    const help = usage === null ? takes : `${takes}: written ${usage}${more}`;
     c.report(diagnostic("unknown-argument", name.span, { callee: e.callee.text, name: name.text, known: help }));
   }
   return bad.length > 0;
@@ -28,7 +34,8 @@ export function refuseNamed(e: Call, known: readonly string[], c: Checking): boo
 
 export function reportArity(e: Call, wanted: number, what: string, c: Checking): null {
   const count = `${wanted} ${what}${wanted === 1 ? "" : "s"}`;
-  return c.report(diagnostic("wrong-arity", e.span, { name: e.callee.text, wanted: count, found: e.arguments.length }));
+  const parameters = { name: e.callee.text, wanted: count, found: e.arguments.length };
+  return c.report(diagnostic("wrong-arity", e.span, parameters, { help: arityHelp(e.callee.text) }));
 }
 
 export function checkCall(e: Call, c: Checking): MaybeType {
@@ -88,7 +95,8 @@ function reportUnknown(e: Call, c: Checking): null {
   for (const a of e.arguments) checkElement(a, c);
   const help = c.tensors.has(name)
     ? `'${name}' is a tensor: index it with brackets, ${name}[i]`
-    : (suggestion(name, [
+    : (elsewhere(name) ??
+      suggestion(name, [
         "min",
         "max",
         "pow",
@@ -99,6 +107,7 @@ function reportUnknown(e: Call, c: Checking): null {
         ...DTYPE_NAMES,
         "shard",
         "chunk",
-      ]) ?? undefined);
+      ]) ??
+      functionsHelp(false));
   return c.report(diagnostic("unknown-function", e.callee.span, { name }, { help }));
 }

@@ -24,6 +24,7 @@ import { checkDim, literalArgument, reportMissing } from "./tensor-arguments.js"
 import { checkPair, checkWhere, misfitOf, reportNotLinear, requireNumbers } from "./tensor-elementwise.js";
 import { checkFold, foldOf } from "./tensor-folds.js";
 import { checkIota, VIEWS } from "./tensor-views.js";
+import { elsewhere, functionsHelp } from "./usage.js";
 import type { Checking } from "./scope.js";
 import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
 
@@ -37,13 +38,13 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   if (view !== undefined) return view(e, context);
   const fold = foldOf(e);
   if (fold !== null) return checkFold(e, fold, context);
-  const operands = e.arguments.map((a) => checkTensor(a, context));
   const conversion = CONVERSIONS.get(callee);
   const dtype = castDType(callee, c);
   const wanted = callee === "where" ? 3 : isPair(callee) ? 2 : 1;
   if (conversion === undefined && dtype === null && wanted === 1 && !isUnary(callee)) return reportUnknown(e, context);
   if (conversion === undefined && refuseNamed(e, [], c)) return null;
-  if (operands.length !== wanted) return reportArity(e, wanted, "tensor", c);
+  if (e.arguments.length !== wanted) return reportArity(e, wanted, "tensor", c);
+  const operands = e.arguments.map((a) => checkTensor(a, context));
   if (operands.includes(null)) return null;
   const [t, second] = operands;
   if (wanted === 3) return checkWhere(e, operands, c);
@@ -83,7 +84,7 @@ function reportUnknown(e: Call, { c }: TensorContext): null {
     ...[...CONVERSION_NAMES, ...UNARY_NAMES, ...DTYPE_NAMES, ...Object.keys(VIEWS)],
     ...["min", "max", "pow", "sum", "mean", "prod", "where"],
   ];
-  const help = name === "avg" ? "along a dimension, it is mean(x, dim: d)" : (suggestion(name, known) ?? undefined);
+  const help = elsewhere(name) ?? suggestion(name, known) ?? functionsHelp(true);
   return c.report(diagnostic("unknown-function", e.callee.span, { name }, { help }));
 }
 

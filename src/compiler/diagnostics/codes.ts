@@ -32,7 +32,7 @@ export const CODES = {
   "duplicate-name": { severity: "error", message: "the name '{name}' is taken", help: "choose another name", explain: "A name means one thing at a place; nothing is shadowed." },
   "reserved-name": { severity: "error", message: "'{name}' cannot be defined: it already means {meaning}", help: "choose another name", explain: "`rank`, `world`, functions, reductions and dtypes keep their meaning." },
   "unknown-name": { severity: "error", message: "nothing is named '{name}' here", explain: "A name is used that no parameter, dimension, scratch array, loop or let defines." },
-  "unknown-function": { severity: "error", message: "there is no function '{name}'", help: "LANGUAGE.md lists the functions", explain: "A call names no function, cast or conversion." },
+  "unknown-function": { severity: "error", message: "there is no function '{name}'", explain: "A call names no function, cast or conversion." },
   "unknown-reduction": { severity: "error", message: "there is no reduction '{name}'", help: "reductions are {known}", explain: "A reduction is sum, avg, min, max or prod." },
   "unknown-dtype": { severity: "error", message: "there is no dtype '{name}'", help: "dtypes are {known}; a capitalised name stands for any of them", explain: "Element types are fixed; a variable begins with a capital letter." },
   "unknown-dtype-variable": { severity: "error", message: "the signature has no dtype variable '{name}'", help: "it has {known}", explain: "A `where` clause limits a variable of the signature." },

@@ -136,6 +136,8 @@ function roundingOf(kernel: Kernel, isClaim = false): DType[] {
   return [...rounding];
 }
 
+const isWithin = (inner: Span, outer: Span): boolean => inner.start >= outer.start && inner.end <= outer.end;
+
 /** Scratch that values may not fit in. */
 export interface Saturating {
   readonly span: Span;
@@ -145,18 +147,21 @@ export interface Saturating {
 }
 
 /**
- * Where values are made narrower on the way, though nothing shows that they are small enough, and no input has that dtype. bf16 holds
- * what f32 holds, but for numbers within a percent of the largest: that is for the summary.
+ * Where values are made narrower on the way, though nothing shows that they are small enough, and no input has that dtype. f32 is what
+ * is computed in, and bf16 holds what f32 holds, but for numbers within a percent of the largest: those are for the summary.
  */
-export function saturating(kernel: Kernel, { overflow }: Caveats): Saturating[] {
+export function saturating(kernel: Kernel, { overflow, open }: Caveats): Saturating[] {
   const places = new Map<string, Saturating>();
   const makers = new Map<Value, Op>();
   walkKernel(kernel, (op) => {
     for (const v of op.results) makers.set(v, op);
     if (op.name !== "store") return;
     const { role, dtype } = bufferOf(kernel, text(op, "buffer"));
-    if (role !== "scratch" || dtype === "bf16" || !overflow.includes(dtype)) return;
+    if (role !== "scratch" || dtype === "f32" || dtype === "bf16" || !overflow.includes(dtype)) return;
     if (kernel.inputs.some((t) => t.dtype === dtype)) return;
+    const isOpen = ({ kind, dtype: of, span }: Obligation): boolean =>
+      kind === "overflow" && of === dtype && (isWithin(span, op.span) || isWithin(op.span, span));
+    if (!open.some(isOpen)) return;
     let made = makers.get(op.operands[0]!);
     while (made?.name === "cast" || made?.name === "pack" || made?.name === "splat")
       made = makers.get(made.operands[0]!);
