@@ -43,13 +43,16 @@ describe("messages", () => {
         for (const [number, step] of messagesOf(manifest!).entries()) {
           const { sends, receives } = step.ranks[rank]!;
           expect(sends.length).toBeGreaterThan(0);
-          // Byte b of what goes from rank s to rank r: a number that names all three.
-          const byte = (from: number, to: number, b: number): number => (37 * from + 11 * to + b) % 251;
+          // A byte that a rank sends: a number that names the rank and its place there, whichever peers get it.
+          const byte = (from: number, place: number): number => (37 * from + place + (place >> 8)) % 251;
+          const width = (name: string): number => memory.bytesOf(name);
           for (const { memory: name } of receives) held(name).fill(0xff);
-          for (const { memory: name, peer, offset, length } of runsOf(sends, dims)) {
-            const bytes = memory.bytesOf(name);
-            const data = Uint8Array.from({ length: length * bytes }, (_, b) => byte(rank, peer, b));
-            held(name).write(data, offset * bytes);
+          for (const { memory: name, offset, length } of runsOf(sends, dims)) {
+            const first = offset * width(name);
+            held(name).write(
+              Uint8Array.from({ length: length * width(name) }, (_, b) => byte(rank, first + b)),
+              first,
+            );
           }
           await group.exchange("all are here", rank);
           const prepared = prepareMessages(group, carrier, step, number, memory, dims);
@@ -57,11 +60,14 @@ describe("messages", () => {
           await group.defaultStream.synchronize();
           const names = new Set(receives.map((end) => end.memory));
           for (const name of names) {
-            const bytes = memory.bytesOf(name);
             const expected = new Uint8Array(memory.of(name).bytes).fill(0xff);
-            for (const run of runsOf(receives, dims))
-              if (run.memory === name)
-                for (let b = 0; b < run.length * bytes; b++) expected[run.offset * bytes + b] = byte(run.peer, rank, b);
+            for (const peer of new Set(receives.map((end) => end.peer))) {
+              const sent = runsOf(step.ranks[peer]!.sends, dims).filter((end) => end.peer === rank);
+              const taken = runsOf(receives, dims).filter((end) => end.peer === peer);
+              for (const [k, run] of taken.entries())
+                for (let b = 0; run.memory === name && b < run.length * width(name); b++)
+                  expected[run.offset * width(name) + b] = byte(peer, sent[k]!.offset * width(sent[k]!.memory) + b);
+            }
             const found = held(name).read(new Uint8Array(expected.length));
             expect(Buffer.compare(found, expected), `rank ${rank}, ${name}`).toBe(0);
           }

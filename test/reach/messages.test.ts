@@ -113,12 +113,12 @@ function proofOf(program: CompileResult, change: (ops: readonly Op[]) => readonl
 const isMessage = (op: Op): boolean => op.name === "message";
 const isWork = (op: Op): boolean => op.name === "for" || op.name === "if";
 
-/** The op that fulfils the condition, put `by` places of work earlier or later. */
+/** The op that fulfils the condition, put before all work, or one place of work later. */
 function moved(ops: readonly Op[], is: (op: Op) => boolean, by: -1 | 1): readonly Op[] {
   const from = ops.findIndex(is);
   const rest = ops.filter((_, i) => i !== from);
   const places = rest.flatMap((op, i) => (isWork(op) ? [i] : []));
-  const place = by < 0 ? places.findLast((i) => i < from)! : places.find((i) => i >= from)! + 1;
+  const place = by < 0 ? places[0]! : places.find((i) => i >= from)! + 1;
   return [...rest.slice(0, place), ops[from]!, ...rest.slice(place)];
 }
 

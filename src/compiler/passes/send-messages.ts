@@ -24,7 +24,9 @@ import { type FarOps, farOps } from "./support/far.js";
 import { accessesIn, type Step } from "./support/nests.js";
 import { boundsOf, OutOfReach, type Plan, Planner, type Refusal } from "./support/message-plans.js";
 import { OtherRank, Refused } from "./support/other-side.js";
+import { Positions, type Walk } from "./support/positions.js";
 import { distributeConditions } from "./support/rank-conditions.js";
+import { beforeLoop } from "./support/same-for-all.js";
 import { writtenOut } from "./support/written-out.js";
 
 export function sendMessages(kernel: Kernel, { ranksPerDomain }: Pick<PassOptions, "ranksPerDomain">): Kernel {
@@ -53,15 +55,6 @@ function requireListed({ world }: Kernel, { far }: FarOps, { ranksPerDomain }: R
   ]);
 }
 
-/** How one rank goes through the nest of another, or its own. */
-interface Walk {
-  /** The rank whose nest it is, and the one whose memory its access goes to. */
-  readonly actor: Value;
-  readonly owner: Value;
-  /** Values as the actor has them. */
-  readonly values: Substitution;
-}
-
 class Messages {
   private readonly buffers: Buffer[] = [];
   private readonly refusals: Refusal[] = [];
@@ -70,17 +63,18 @@ class Messages {
   private readonly build: Builder;
   private readonly planner: Planner;
   private readonly outside = new Substitution();
-  private readonly there: OtherRank;
+  private readonly positions: Positions;
 
   constructor(
     private readonly kernel: Kernel,
     private readonly reach: Reach,
   ) {
     this.definitions = new Definitions(kernel);
-    this.planner = new Planner(kernel, this.definitions);
     this.ops = farOps(kernel, reach);
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
-    this.there = new OtherRank(this.build, this.definitions, rankVarying(kernel), this.outside);
+    const varying = rankVarying(kernel);
+    this.planner = new Planner(kernel, this.definitions, varying);
+    this.positions = new Positions(this.build, new OtherRank(this.build, this.definitions, varying, this.outside));
   }
 
   /** @throws OutOfReach naming every access that no message can stand for */
@@ -173,20 +167,23 @@ class Messages {
   /** Every rank stores what readers will ask for: near ones where they look for it, others in the outbox. */
   private provide(plan: Plan): void {
     const { build } = this;
-    const { access, inbox, outbox } = plan;
+    const { access, inbox, outbox, same } = plan;
     const owner = build.rank();
-    this.others((actor) => {
-      const walked = (store: (value: Value, leads: readonly Value[], k: Value) => void): void =>
-        this.through(plan, { actor, owner, values: new Substitution() }, (at, leads, k) => {
-          const places = memoryOperands(access).indices.map((v) => this.value(v, at));
-          store(build.load(text(access, "buffer"), places, access.results[0]!.type), leads, k);
-        });
+    const walked = (actor: Value, store: (value: Value, leads: readonly Value[], k: Value) => void): void =>
+      this.through(plan, { actor, owner, values: new Substitution() }, (at, leads, k) => {
+        const places = memoryOperands(access).indices.map((v) => this.positions.value(v, at));
+        store(build.load(text(access, "buffer"), places, access.results[0]!.type), leads, k);
+      });
+    if (same !== null) walked(owner, (value, leads, k) => build.store(outbox.name, value, [...leads, k]));
+    this.others((actor) =>
       build.if(
         this.isNear(actor, owner),
-        () => walked((value, leads, k) => build.store(inbox.name, value, [...leads, owner, k], this.nearPeer(actor))),
-        () => walked((value, leads, k) => build.store(outbox.name, value, [...leads, actor, k])),
-      );
-    });
+        () => walked(actor, (value, leads, k) => build.store(inbox.name, value, [...leads, owner, k], this.nearPeer(actor))), // prettier-ignore
+        () => {
+          if (same === null) walked(actor, (value, leads, k) => build.store(outbox.name, value, [...leads, actor, k]));
+        },
+      ),
+    );
   }
 
   /** Every rank takes from its inbox what senders of other domains have stored for it. */
@@ -201,7 +198,7 @@ class Messages {
         () => {},
         () =>
           this.through(plan, { actor, owner, values: new Substitution() }, (at, leads, k) => {
-            const places = memoryOperands(access).indices.map((v) => this.value(v, at));
+            const places = memoryOperands(access).indices.map((v) => this.positions.value(v, at));
             build.store(text(access, "buffer"), build.load(inbox.name, [...leads, actor, k], type), places);
           }),
       ),
@@ -226,7 +223,7 @@ class Messages {
 
   private sent(plan: Plan): void {
     const { build } = this;
-    const { access, inbox, outbox } = plan;
+    const { access, inbox, outbox, same } = plan;
     const own = build.rank();
     this.others((other) =>
       build.if(
@@ -237,12 +234,14 @@ class Messages {
           const walked: Walk = { actor: isLoad ? other : own, owner: isLoad ? own : other, values: new Substitution() };
           this.toPeer(plan, walked, 0, (at, leads) => {
             build.span = access.span;
-            const count = this.ranges(plan, at)
+            const count = this.positions
+              .ranges(plan, at)
               .map(({ length }) => length)
               .reduce((a, b) => build.mul(a, b), build.constant(1));
             build.for("tiles", [[build.constant(0), count]], ([k]) => {
               const type = isLoad ? access.results[0]!.type : access.operands[0]!.type;
-              build.store(inbox.name, build.load(outbox.name, [...leads, other, k!], type), [...leads, own, k!], other);
+              const from = same === null ? [...leads, other, k!] : [...(isLoad ? leads : []), k!];
+              build.store(inbox.name, build.load(outbox.name, from, type), [...leads, own, k!], other);
             });
           });
         },
@@ -255,14 +254,14 @@ class Messages {
     const { build } = this;
     this.toPeer(plan, walked, 0, (at, leads) => {
       build.span = plan.access.span;
-      const ranges = this.ranges(plan, at);
+      const ranges = this.positions.ranges(plan, at);
       const bounds = ranges.map(({ lo, hi }) => [lo, hi] as const);
       const counted = bounds.length > 0 ? bounds : [[build.constant(0), build.constant(1)] as const];
       build.for("tiles", counted, (variables) => {
         const values = new Substitution(at.values);
         plan.variables.forEach(({ loop, d }, i) => values.set(loop.regions[0]!.arguments[d]!, variables[i]!));
         const inside = { ...at, values };
-        const k = this.position(ranges, variables);
+        const k = this.positions.position(ranges, variables);
         this.under(plan, inside, 0, (last) => leaf(last, leads, k));
       });
     });
@@ -276,10 +275,10 @@ class Messages {
     const next = path[step];
     if (next === undefined) {
       const indices = leads.map((op) =>
-        build.sub(this.value(op.regions[0]!.arguments[0]!, at), this.value(op.operands[0]!, at)),
+        build.sub(this.positions.value(op.regions[0]!.arguments[0]!, at), this.positions.value(op.operands[0]!, at)),
       );
       if (collapsed !== null || variables.some(({ part }) => part !== null)) return body(inner, indices);
-      const peer = this.value(memoryOperands(access).peer!, inner);
+      const peer = this.positions.value(memoryOperands(access).peer!, inner);
       return build.if(build.compare("eq", peer, at.owner), () => body(inner, indices));
     }
     const { op, region } = next;
@@ -288,7 +287,7 @@ class Messages {
       return this.toPeer(plan, inner, step + 1, body);
     }
     if (leads.includes(op)) {
-      const [lo, hi] = op.operands.map((v) => this.value(v, inner)) as [Value, Value];
+      const [lo, hi] = op.operands.map((v) => this.positions.value(v, inner)) as [Value, Value];
       return build.for("serial", [[lo, hi]], ([iteration]) => {
         inner.values.set(op.regions[0]!.arguments[0]!, iteration!);
         this.toPeer(plan, inner, step + 1, body);
@@ -314,14 +313,14 @@ class Messages {
       const bounds = boundsOf(op, d);
       const [from, to] = bounds.map((v) => definitions.constant(v));
       if (plan.variables.some((v) => v.loop === op && v.d === d) || (from !== undefined && to !== undefined && from < to)) return test(d + 1); // prettier-ignore
-      const [lo, hi] = bounds.map((v) => this.value(v, inner)) as [Value, Value];
+      const [lo, hi] = bounds.map((v) => this.positions.value(v, inner)) as [Value, Value];
       build.if(build.compare("lt", lo, hi), () => test(d + 1));
     };
     test(0);
   }
 
   private condition(op: Op, region: number, at: Walk, body: () => void): void {
-    const condition = this.value(op.operands[0]!, at);
+    const condition = this.positions.value(op.operands[0]!, at);
     if (region === 0) this.build.if(condition, body);
     else this.build.if(condition, () => {}, body); // prettier-ignore
   }
@@ -332,39 +331,11 @@ class Messages {
     return plan.variables.some(({ loop, d }) => reached.includes(loop.regions[0]!.arguments[d]!));
   }
 
-  /** Where the variables that positions are counted by begin and end. */
-  private ranges(plan: Plan, at: Walk): { readonly lo: Value; readonly hi: Value; readonly length: Value }[] {
-    const { build } = this;
-    return plan.variables.map(({ loop, d, part }) => {
-      let [lo, hi] = boundsOf(loop, d).map((v) => this.value(v, at)) as [Value, Value];
-      if (part !== null) {
-        const size = part === 1 ? build.constant(1) : this.value(part, at);
-        const from = build.mul(at.owner, size);
-        const to = build.add(from, size);
-        lo = build.binary("max", lo, from);
-        hi = build.binary("min", hi, to);
-      }
-      const isCount = build.constantOf(lo) === 0 && build.isNatural(hi);
-      const length = isCount ? hi : build.binary("max", build.sub(hi, lo), build.constant(0));
-      return { lo, hi, length };
-    });
-  }
-
-  private position(
-    ranges: readonly { readonly lo: Value; readonly length: Value }[],
-    variables: readonly Value[],
-  ): Value {
-    const { build } = this;
-    return ranges.reduce((k, { lo, length }, i) => {
-      const own = build.sub(variables[i]!, lo);
-      return i === 0 ? own : build.add(build.mul(k, length), own);
-    }, build.constant(0));
-  }
-
   /** The nest with its accesses to ranks beyond in boxes of this rank's own. */
   private rewritten(nest: Op, plans: readonly Plan[]): void {
     const { build } = this;
     rewriteOps([nest], build, this.outside, (op, _, values): boolean => {
+      for (const plan of plans) if (plan.same?.before === op) this.storeForAll(plan, op, values);
       const plan = plans.find(({ access }) => access === op);
       if (plan === undefined) return this.inDomain(op, values);
       const { value, peer, indices } = memoryOperands(op);
@@ -372,23 +343,33 @@ class Messages {
       const leads = plan.leads.map((lead) =>
         build.sub(values.get(lead.regions[0]!.arguments[0]!), values.get(lead.operands[0]!)),
       );
-      const at: Walk = { actor: build.rank(), owner: to, values };
-      const variables = plan.variables.map(({ loop, d }) => values.get(loop.regions[0]!.arguments[d]!));
-      const k = this.position(this.ranges(plan, at), variables);
+      const k = this.ownPosition(plan, to, values);
       if (op.name === "load") {
         values.set(op.results[0]!, build.load(plan.inbox.name, [...leads, to, k], op.results[0]!.type));
         return true;
       }
       const near = (): void => build.store(text(op, "buffer"), values.get(value!), indices.map((v) => values.get(v)), this.nearPeer(to)); // prettier-ignore
-      const far = (): void => build.store(plan.outbox.name, values.get(value!), [...leads, to, k]);
+      const far = (): void => {
+        if (plan.same === null) build.store(plan.outbox.name, values.get(value!), [...leads, to, k]);
+      };
       if (this.ops.near.has(op)) build.if(this.isNear(build.rank(), to), near, far);
       else far();
       return true;
     });
   }
 
-  /** A value as the actor has it; `at.values` knows the variables of its loops. @throws Refused if data decides it */
-  private value(v: Value, at: Walk): Value {
-    return this.there.value(v, at.actor, at.values);
+  /** Where this rank is in its own nest. */
+  private ownPosition(plan: Plan, owner: Value, values: Substitution): Value {
+    const variables = plan.variables.map(({ loop, d }) => values.get(loop.regions[0]!.arguments[d]!));
+    const at: Walk = { actor: this.build.rank(), owner, values };
+    return this.positions.position(this.positions.ranges(plan, at), variables);
+  }
+
+  /** What every peer gets of a store, before the loop over them. */
+  private storeForAll(plan: Plan, loop: Op, values: Substitution): void {
+    const { build } = this;
+    const inner = new Substitution(values);
+    const value = beforeLoop(memoryOperands(plan.access).value!, loop, this.definitions, build, inner);
+    build.store(plan.outbox.name, value, [this.ownPosition(plan, build.rank(), inner)]);
   }
 }

@@ -10,6 +10,7 @@ import { areDisjoint, type Interval } from "./forms.js";
 import { isAllRanks, type Step, tripCount } from "./nests.js";
 import { Refused } from "./other-side.js";
 import { RankValues } from "./rank-values.js";
+import { isAskedAlike, loopOverPeers } from "./same-for-all.js";
 import { upperBound, valueExtent } from "./upper-bound.js";
 
 /** Iterations around an access that each have a message of their own, at most. */
@@ -56,8 +57,15 @@ export interface Plan {
   readonly leads: readonly Op[];
   /** Variables that the position of an iteration is counted by, the outermost first. */
   readonly variables: readonly Variable[];
+  /** Where all peers get the same, the outbox has one part for all of them. */
+  readonly same: SameForAll | null;
   readonly outbox: Buffer;
   readonly inbox: Buffer;
+}
+
+export interface SameForAll {
+  /** The loop over peers before which a store's part is stored; null of loads, whose part is stored before the nest. */
+  readonly before: Op | null;
 }
 
 /** Where a variable of a loop begins and ends. */
@@ -90,6 +98,8 @@ export class Planner {
   constructor(
     private readonly kernel: Kernel,
     private readonly definitions: Definitions,
+    /** Values that differ from rank to rank. */
+    private readonly varying: ReadonlySet<Value>,
   ) {}
 
   /** @throws Refused where no message can stand for the access */
@@ -98,13 +108,13 @@ export class Planner {
     const { world } = this.kernel;
     this.requireOrder(nest, access, path);
     const peer = memoryOperands(access).peer!;
-    const loops = path.map(({ op }) => op).filter((op) => op.name !== "if");
+    const around = path.map(({ op }) => op).filter((op) => op.name !== "if");
     const collapsed =
-      loops.find((op) => op.regions[0]!.arguments[0] === peer && isAllRanks(op, world, definitions)) ?? null;
+      around.find((op) => op.regions[0]!.arguments[0] === peer && isAllRanks(op, world, definitions)) ?? null;
     const { relevant, deciding } = this.reached(access, path, collapsed);
     const leads: Op[] = [];
     const variables: Variable[] = [];
-    for (const loop of loops) {
+    for (const loop of around) {
       if (loop === collapsed) continue;
       loop.regions[0]!.arguments.forEach((v, d) => {
         if (!relevant.has(v)) return;
@@ -136,15 +146,24 @@ export class Planner {
     const { dtype } = bufferOf(this.kernel, text(access, "buffer"));
     if (most.some((e) => e === null)) throw new Refused("how often a loop around it runs is not known before a launch");
     const chunk = extent("mul", extent("ceildiv", productOf(most as Extent[]), ROUND), ROUND);
-    const shape = [...leads.map((op) => tripCount(op, definitions)!), world, chunk];
-    const box = (kind: string): Buffer => {
+    const loops = { access, path, collapsed, leads, variables };
+    const same = this.sameForAll(loops);
+    const each = leads.map((op) => tripCount(op, definitions)!);
+    const box = (kind: string, shape: readonly Extent[]): Buffer => {
       const taken = { ...this.kernel, buffers: [...this.kernel.buffers, ...this.buffers] };
       const name = freshName(taken, `${text(access, "buffer")}_${kind}`);
       const made: Buffer = { name, role: "scratch", dtype, shape, symmetric: false };
       this.buffers.push(made);
       return made;
     };
-    return { access, path, collapsed, leads, variables, outbox: box("outbox"), inbox: box("inbox") };
+    const parts = same === null ? [...each, world] : access.name === "load" ? each : [];
+    return { ...loops, same, outbox: box("outbox", [...parts, chunk]), inbox: box("inbox", [...each, world, chunk]) };
+  }
+
+  private sameForAll(loops: Pick<Plan, "access" | "path" | "collapsed" | "leads" | "variables">): SameForAll | null {
+    if (loops.access.name === "load") return isAskedAlike(loops, this.varying) ? { before: null } : null;
+    const before = loopOverPeers(loops, this.definitions);
+    return before === null ? null : { before };
   }
 
   /** An access that no message can stand for, with what it would take as it is written. */
