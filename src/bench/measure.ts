@@ -1,6 +1,6 @@
 /** Runs a suite on a group: each kernel is checked first and then timed, next to its peers. Collective throughout. */
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
-import { machineOption } from "../runtime/machine-at-hand.js";
+import { backendOptions } from "../runtime/machine-at-hand.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -96,7 +96,7 @@ function compileKernel(
     ...(reach === undefined ? {} : { reach }),
     resolve: importsFromDisk,
     library: libraryFromDisk,
-    ...machineOption(backend, ranks),
+    ...backendOptions(backend, ranks),
     tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
   const error = result.diagnostics.find((d) => d.severity === "error");

@@ -155,6 +155,7 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
                 resolve: imports,
                 library,
                 engines: false,
+                broadcasts: false,
                 reach: options.reach,
               },
               tuned: options.tuned ? tuned : undefined,

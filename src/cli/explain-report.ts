@@ -81,14 +81,17 @@ function products(c: Palette, e: Explanation, place: Show): string {
 
 /** Messages of each step, of all ranks and of the one that sends the most. */
 function messages(c: Palette, e: Explanation): string {
-  const rows = e.messages.map(({ from, messages: all, bytes: size, most }, i) => [
+  const sent = (sets: readonly (readonly number[])[]): string =>
+    sets.length === 0 ? "" : `as broadcasts from ${sets.map(([root, ...others]) => `rank ${root} to ${others.join(", ")}`).join("; ")}`; // prettier-ignore
+  const rows = e.messages.map(({ from, messages: all, bytes: size, most, broadcasts }, i) => [
     `step ${i + 1}`,
     from.map((name) => name.slice(name.lastIndexOf("/") + 1)).join(", "),
     String(all),
     bytes(size),
     `rank ${most.rank}: ${most.messages}, ${bytes(most.bytes)}`,
+    sent(broadcasts),
   ]);
-  return plainTable(c, ["", "from", "messages", "bytes", "most"], rows, [2, 3]);
+  return plainTable(c, ["", "from", "messages", "bytes", "most", ""], rows, [2, 3]);
 }
 
 const STEPS = { launch: "kernel", copy: "copies", message: "messages" } as const;

@@ -91,8 +91,8 @@ async function run(io: Io, file: string, options: LowerCommandOptions): Promise<
     throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
   const common = { ranks, machine, fuse: options.fuse, caller: options.caller, library: libraryFromDisk, resolve: importsFromDisk }; // prettier-ignore
   const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) };
-  // Programs for hosts without collc have no steps of copy engines.
-  const engines = options.build === undefined ? {} : { engines: false };
+  // Programs for hosts without collc have no steps of copy engines, and none of NCCL's broadcasts.
+  const engines = options.build === undefined ? {} : { engines: false, broadcasts: false };
   const withEngines = options.build === undefined;
   const conversions = conversionsFromDisk(machine.gpu, { withEngines });
   const tuned = conversions === null ? {} : { conversions, tuned: tunedFromDisk(undefined, { withEngines }) };

@@ -9,7 +9,7 @@ import { exitCodes, messageOf, systemCode, UsageError } from "../runtime/errors.
 import type { BackendName, Group } from "../runtime/group.js";
 import { parseHosts, reachOfHosts, type RemoteHost } from "../runtime/remote-hosts.js";
 import { chosenReach, reachText } from "../runtime/reach.js";
-import { machineOption } from "../runtime/machine-at-hand.js";
+import { backendOptions } from "../runtime/machine-at-hand.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { checkMemory, chooseDims, chooseScalars } from "./dims.js";
@@ -193,7 +193,7 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
     reach: options.reach,
     sms: options.sms,
     mapping: options.mapping,
-    ...machineOption(backend, ranks),
+    ...backendOptions(backend, ranks),
     tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
   const dims = {

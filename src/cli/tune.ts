@@ -18,7 +18,7 @@ import { backendNames } from "../runtime/backends.js";
 import { MachineError, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group, Tensor } from "../runtime/group.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
-import { machineOption } from "../runtime/machine-at-hand.js";
+import { backendOptions } from "../runtime/machine-at-hand.js";
 import { requireWholeReach } from "../runtime/reach.js";
 import { packageRoot } from "../runtime/native.js";
 import { openNccl } from "../runtime/nccl/library.js";
@@ -141,7 +141,7 @@ async function measureOne(
   const file = join(packageRoot(), "kernels", `${conversion}.coll`);
   const request = {
     ...{ file, ranks: group.world, dtype, resolve: importsFromDisk, library: libraryFromDisk },
-    ...machineOption(group.backend, group.world),
+    ...backendOptions(group.backend, group.world),
   };
   const text = readFileSync(file, "utf8");
   const { considered, manifest } = compile(text, request);

@@ -313,7 +313,7 @@ export function stepsOfResult({ kernel, snapshots, options }: CompileResult): re
 function dividedSteps(snapshots: readonly Snapshot[], options: CompileOptions): readonly KernelStep[] | null {
   const mapping = passOptions(options);
   const ordered = snapshots.find(({ pass }) => pass === "derive-sync");
-  const steps = ordered === undefined ? null : stepsOf(ordered.kernel);
+  const steps = ordered === undefined ? null : stepsOf(ordered.kernel, options);
   if (steps === null || "reason" in steps) return null;
   const rest = PIPELINE.slice(PIPELINE.findIndex(({ name }) => name === "derive-sync") + 1);
   const [wrong] = [...messageProblems(Array.from({ length: options.ranks }, () => steps)), ...besideProblems(steps)];

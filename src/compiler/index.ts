@@ -196,6 +196,7 @@ export {
 export { requireOrderBetweenMessages } from "./program/between-messages.js";
 export type { MessagesStep, TimedStep } from "./explain/steps.js";
 export { besideOf, scheduleSteps } from "./program/step-schedule.js";
+export { isFasterAsBroadcast } from "./machine/messages.js";
 export { domainOf, isNear, isWhole, parseReach, type Reach } from "./machine/reach.js";
 export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
 export type { RankWork } from "./machine/stretches.js";

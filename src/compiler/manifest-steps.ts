@@ -102,6 +102,11 @@ export interface MessageStep {
    * it, or the end of the program. Else everything behind it comes after it.
    */
   readonly beside?: true;
+  /**
+   * Sets of three ranks or more in which nothing goes but the same messages from the first to each of the others: broadcasts, which a library
+   * may do as such. No rank is in two of them; messages of ranks in none are sends and receives.
+   */
+  readonly broadcasts?: readonly (readonly number[])[];
   /** What each rank sends and receives, from rank 0 on. */
   readonly ranks: readonly { readonly sends: readonly MessageEnd[]; readonly receives: readonly MessageEnd[] }[];
 }

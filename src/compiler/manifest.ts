@@ -3,6 +3,7 @@
  * The compiler writes it, the runtime and the ahead-of-time header read it.
  */
 import type { LaunchStep, Step } from "./manifest-steps.js";
+import { isBroadcast } from "./program/broadcasts.js";
 import type { LaunchDType, DType, ScalarKind } from "./types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames } from "./types/extent.js";
 import type { Layout, ReductionOp } from "./types/layout.js";
@@ -266,7 +267,7 @@ export interface Plan {
 
 /** A program: kernels, and steps over them by the dimensions of a launch. */
 export interface Manifest extends Signature {
-  readonly formatVersion: 3;
+  readonly formatVersion: 4;
   readonly arch: string;
   /** Float dtypes narrower than those of all inputs through which a kernel sends values: as exact as the result can be. */
   readonly roundings: readonly DType[];
@@ -318,6 +319,9 @@ export function planProblem({
         if (missing !== undefined) return `choice ${i} sends '${missing.memory}', which is no memory of the program`;
         if (step.ranks.length !== ranks)
           return `choice ${i} has messages of ${step.ranks.length} ranks, and there are ${ranks}`;
+        const wrong = step.broadcasts?.find((set) => !isBroadcast(set, step.ranks));
+        if (wrong !== undefined)
+          return `choice ${i} has a broadcast of ranks ${wrong.join(", ")}, and there goes something else than the same from the first to all others`;
         continue;
       }
       if (step.kind !== "launch") {

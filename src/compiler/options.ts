@@ -46,6 +46,8 @@ export interface CompileOptions {
   readonly reach?: Reach;
   /** Whether a program may have steps that copy engines carry out, where the model or a measurement says that they are faster; by default it may. */
   readonly engines?: boolean;
+  /** Whether messages may be broadcasts of the library that carries them, where the model says that these are faster; by default they may. */
+  readonly broadcasts?: boolean;
   /** Multiprocessors that a kernel may take at most, one a block: for work that shares the GPU with others. */
   readonly sms?: number;
   /** Knobs of the mapping to the machine. */
@@ -69,6 +71,8 @@ const architecture: Rule = (value) =>
 
 const dtype = oneOf(DTYPE_NAMES);
 
+const yesOrNo: Rule = (value) => (typeof value === "boolean" ? null : "true or false");
+
 /** What each option may be: a row for each. */
 const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   file: text,
@@ -84,7 +88,8 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   machine: (value) =>
     isRecord(value) && architecture(value["arch"]) === null ? null : "one of MACHINES, or like them",
   reach: record({ ranksPerDomain: wholeNumber(1, EVERYBODY) }),
-  engines: (value) => (typeof value === "boolean" ? null : "true or false"),
+  engines: yesOrNo,
+  broadcasts: yesOrNo,
   sms: wholeNumber(1, 2 ** 16),
   mapping: (value) => (isRecord(value) ? null : "an object"),
   stopAfter: oneOf(["lower", ...PIPELINE.map((pass) => pass.name)]),

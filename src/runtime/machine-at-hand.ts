@@ -1,6 +1,7 @@
-/** Which machine of the compiler's table the GPUs at hand make: plans for them are made by its numbers. */
-import { type Machine, machineFor } from "../compiler/index.js";
+/** What programs are compiled for: which machine of the compiler's table the GPUs at hand make, by whose numbers plans are made, and what carries messages. */
+import { type CompileOptions, type Machine, machineFor } from "../compiler/index.js";
 import { archOf, describeDevices } from "./cuda/device.js";
+import { readEnv } from "./env.js";
 import { CollcError } from "./errors.js";
 
 /**
@@ -17,8 +18,16 @@ export function machineAtHand(ranks: number): Machine | null {
   }
 }
 
-/** The same as an option of a compilation for a backend; the compiler's own choice where it emulates, or knows no GPU. */
-export function machineOption(backend: string, ranks: number): { readonly machine?: Machine } {
+/** Name of what carries messages on a backend: COLLC_MESSAGES as it is, or what the backend has. */
+export function carrierOn(backend: string): string {
+  return readEnv("COLLC_MESSAGES") ?? (backend === "nvshmem" ? "nvshmem" : "nccl");
+}
+
+/**
+ * Options of a compilation for a backend: the machine, but for the compiler's own choice where it emulates, or knows no GPU; and whether
+ * messages may be broadcasts, which NVSHMEM's puts are not.
+ */
+export function backendOptions(backend: string, ranks: number): Pick<CompileOptions, "machine" | "broadcasts"> {
   const machine = backend === "cpu" ? null : machineAtHand(ranks);
-  return machine === null ? {} : { machine };
+  return { ...(machine === null ? {} : { machine }), broadcasts: carrierOn(backend) !== "nvshmem" };
 }

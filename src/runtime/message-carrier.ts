@@ -1,15 +1,15 @@
 /**
  * What carries messages between ranks that share no addresses: one interface, and two libraries behind it. NCCL's way is here, a group of
- * sends and receives; NVSHMEM's, puts with signals, is in nvshmem/message-carrier.ts.
+ * sends and receives, or of broadcasts; NVSHMEM's, puts with signals, is in nvshmem/message-carrier.ts.
  */
-import type { Manifest } from "../compiler/index.js";
-import { readEnv } from "./env.js";
+import type { Manifest, MessageStep } from "../compiler/index.js";
 import { type RuntimeError, UsageError } from "./errors.js";
 import type { DeviceGroup } from "./group-device.js";
+import { carrierOn } from "./machine-at-hand.js";
 import type { DevicePointer, StreamHandle } from "./native.js";
 import type { NcclCommunicator } from "./nccl/communicator.js";
 import { ncclGroup } from "./nccl/library.js";
-import { ownCommunicator } from "./nccl/of-group.js";
+import { communicatorAmong, ownCommunicator } from "./nccl/of-group.js";
 import type { NvshmemPost } from "./nvshmem/message-carrier.js";
 
 /** A call with everything decided. */
@@ -59,8 +59,15 @@ export interface MessageCarrier {
    * Fixes a step. What it gives can be enqueued any number of times, also in a capture, by all ranks in one order. On its stream everything
    * before comes before what is sent, and what is received before everything after.
    * @param step number among the program's steps of messages, the same on all ranks
+   * @param broadcasts of the step, where this rank's messages are better carried as one of them, which they need not be: null where they are not.
+   *   All ranks of a set are given it, or none
    */
-  prepare(step: number, sends: readonly Parcel[], receives: readonly Parcel[]): PreparedCall;
+  prepare(
+    step: number,
+    sends: readonly Parcel[],
+    receives: readonly Parcel[],
+    broadcasts: MessageStep["broadcasts"] | null,
+  ): PreparedCall;
   /** See `Watched`. */
   takeFailure(): RuntimeError | null;
   /** See `Watched`; left out where a wait that ran out is not noticed by the carrier. */
@@ -79,6 +86,8 @@ export type CarrierName = (typeof CARRIERS)[number];
 /** What programs of a group send messages with, each library opened with the first program that needs it. */
 export class MessageCarriers {
   private communicator: Promise<NcclCommunicator> | null = null;
+  /** Of each list of sets that a step has broadcasts in, this rank's; kept, like the other, until the group closes. */
+  private readonly among = new Map<string, Promise<NcclCommunicator | null>>();
   private post: Promise<NvshmemPost> | null = null;
 
   constructor(private readonly group: DeviceGroup) {}
@@ -88,17 +97,35 @@ export class MessageCarriers {
    * @throws MachineError where the library is missing; UsageError where ranks ask for different ones; RuntimeError `timeout`
    */
   async open({ plan, collective }: Pick<Manifest, "plan" | "collective">): Promise<MessageCarrier | null> {
-    const steps = plan.choices.flatMap((choice) => choice.steps.filter(({ kind }) => kind === "message")).length;
-    if (steps === 0) return null;
-    if ((await this.chosen()) === "nvshmem") return (await this.openPost()).carrier(collective, steps);
+    const steps = plan.choices.flatMap((choice) => choice.steps.filter((step) => step.kind === "message"));
+    if (steps.length === 0) return null;
+    if ((await this.chosen()) === "nvshmem") return (await this.openPost()).carrier(collective, steps.length);
     // Of a communicator with windows, NCCL 2.28.9 mixes up the data of messages between GPUs of a host where only one side lies in a window.
     this.communicator ??= ownCommunicator(this.group, "NCCL unique id of messages").then((made) => made.communicator);
-    return new NcclCarrier(this.group, await this.communicator);
+    const communicator = await this.communicator;
+    const among = new Map<string, NcclCommunicator>();
+    for (const { broadcasts } of steps) {
+      if (broadcasts === undefined) continue;
+      const made = await this.communicatorOfSet(broadcasts);
+      if (made !== null) among.set(keyOf(broadcasts), made);
+    }
+    return new NcclCarrier(this.group, communicator, among);
+  }
+
+  private communicatorOfSet(sets: NonNullable<MessageStep["broadcasts"]>): Promise<NcclCommunicator | null> {
+    const key = keyOf(sets);
+    let made = this.among.get(key);
+    if (made === undefined) {
+      const purpose = `NCCL unique ids of broadcasts among ${key}`;
+      made = communicatorAmong(this.group, sets, purpose).then((own) => own?.communicator ?? null);
+      this.among.set(key, made);
+    }
+    return made;
   }
 
   /** COLLC_MESSAGES, or what the backend has. */
   private async chosen(): Promise<CarrierName> {
-    const text = readEnv("COLLC_MESSAGES") ?? (this.group.backend === "nvshmem" ? "nvshmem" : "nccl");
+    const text = carrierOn(this.group.backend);
     const all = await this.group.exchange("what carries messages", text);
     const name = CARRIERS.find((carrier) => carrier === text);
     if (name === undefined)
@@ -121,8 +148,12 @@ export class MessageCarriers {
   }
 }
 
+function keyOf(sets: NonNullable<MessageStep["broadcasts"]>): string {
+  return sets.map((ranks) => ranks.join(" ")).join(", ");
+}
+
 /**
- * NCCL's sends and receives, in one group. All memory that they touch can be handed to other processes: where a graph is captured, NCCL
+ * NCCL's sends and receives, in one group, or its broadcasts. All memory that they touch can be handed to other processes: where a graph is captured, NCCL
  * registers what is sent and received with the peer, and where it could do so on one side alone, its kernels never ended (2.28.9, 4×H100).
  */
 class NcclCarrier implements MessageCarrier {
@@ -131,6 +162,7 @@ class NcclCarrier implements MessageCarrier {
   constructor(
     private readonly group: DeviceGroup,
     private readonly communicator: NcclCommunicator,
+    private readonly among: ReadonlyMap<string, NcclCommunicator>,
   ) {}
 
   allocate(bytes: number, name: string, symmetric: boolean): Promise<HeldMemory> {
@@ -138,7 +170,13 @@ class NcclCarrier implements MessageCarrier {
   }
 
   /** What moves, moves as bytes, so that every dtype can. */
-  prepare(_step: number, sends: readonly Parcel[], receives: readonly Parcel[]): PreparedCall {
+  prepare(
+    _step: number,
+    sends: readonly Parcel[],
+    receives: readonly Parcel[],
+    broadcasts: MessageStep["broadcasts"] | null,
+  ): PreparedCall {
+    if (broadcasts) return this.prepareBroadcast(this.among.get(keyOf(broadcasts))!, sends, receives);
     const { communicator } = this;
     const flat = (parcels: readonly Parcel[], isSend: boolean) =>
       parcels.flatMap(({ peer, parts }) => parts.map((part, turn) => ({ ...part, peer, turn, isSend })));
@@ -153,6 +191,19 @@ class NcclCarrier implements MessageCarrier {
       if (calls.length > 0) ncclGroup(each(stream));
     };
     return { enqueue, release: () => {} };
+  }
+
+  /** The first of the communicator is the root, which sends every other rank the same. There, what goes stays where it is. */
+  private prepareBroadcast(
+    communicator: NcclCommunicator,
+    [sent]: readonly Parcel[],
+    [received]: readonly Parcel[],
+  ): PreparedCall {
+    const { parts } = (sent ?? received)!;
+    const each = (stream: StreamHandle) => (): void => {
+      for (const { address, bytes } of parts) communicator.broadcast(stream, address, address, bytes, "u8", 0);
+    };
+    return { enqueue: (stream) => ncclGroup(each(stream)), release: () => {} };
   }
 
   takeFailure(): null {

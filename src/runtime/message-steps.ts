@@ -4,6 +4,7 @@ import {
   DTYPES,
   elementsOf,
   InternalCompilerError,
+  isFasterAsBroadcast,
   type MessageStep,
   type ProgramMemory,
   type Run,
@@ -113,5 +114,10 @@ export function prepareMessages(
       return { peer, parts };
     });
   };
-  return carrier.prepare(number, parcels("sends"), parcels("receives"));
+  const [sends, receives] = [parcels("sends"), parcels("receives")];
+  const set = step.broadcasts?.find((ranks) => ranks.includes(rank));
+  // Every rank of a set has the same parts, so all of them find the same.
+  const bytes = (sends[0] ?? receives[0])?.parts.map((part) => part.bytes) ?? [];
+  const isBroadcast = set !== undefined && isFasterAsBroadcast(set.length, bytes);
+  return carrier.prepare(number, sends, receives, isBroadcast ? step.broadcasts! : null);
 }

@@ -11,7 +11,8 @@ import { compileC, fakeDriver, hasFakes, linesOf, useFakeCompiler } from "./supp
 const folder = temporaryFolder();
 const out = join(folder, "out");
 const program = join(folder, "messages");
-const PROGRAMS = ["all_reduce/hierarchical", "all_reduce/two_shot", "all_reduce/hierarchical_in_chunks", "all_reduce"];
+// The last is a broadcast where collc launches it.
+const PROGRAMS = ["all_reduce/hierarchical", "all_reduce/two_shot", "all_reduce/hierarchical_in_chunks", "all_reduce", "broadcast/flat"]; // prettier-ignore
 const N = 5000;
 
 /** Where each memory begins in the workspace, which is its beginning: one after the other, at multiples of 128. */

@@ -13,7 +13,7 @@ import { compile, fitDims } from "../../dist/src/compiler/index.js";
 import { makeTensors, verify } from "../../dist/src/bench/execute.js";
 import { connect } from "../../dist/src/runtime/connect.js";
 import { importsFromDisk, libraryFromDisk } from "../../dist/src/runtime/imports.js";
-import { machineOption } from "../../dist/src/runtime/machine-at-hand.js";
+import { backendOptions } from "../../dist/src/runtime/machine-at-hand.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
 
 const { values: options } = parseArgs({
@@ -41,7 +41,7 @@ async function runRank() {
       mapping,
       compiled: compile(text, {
         ...{ file: place, ranks, dtype, mapping },
-        ...{ resolve: importsFromDisk, library: libraryFromDisk, ...machineOption("cuda", ranks) },
+        ...{ resolve: importsFromDisk, library: libraryFromDisk, ...backendOptions("cuda", ranks) },
       }),
     }));
     const error = programs.flatMap((p) => p.compiled.diagnostics).find((d) => d.severity === "error");

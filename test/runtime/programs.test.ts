@@ -34,7 +34,7 @@ const launch = (index: number) => ({ kind: "launch" as const, kernel: index, max
 
 /** Sizes below 10 store their length, from 20 on they add it, and those between do both. */
 const manifest: Manifest = {
-  formatVersion: 3,
+  formatVersion: 4,
   collective: "count",
   ranks: 1,
   dtypes: {},

@@ -80,7 +80,7 @@ export function programOf(
   const memory = memoryOf(manifests);
   const ranksPerDomain = kernels[0]?.kernel.ranksPerDomain;
   const manifest: Manifest = {
-    formatVersion: 3,
+    formatVersion: 4,
     ...signature,
     arch,
     roundings: [...new Set(kernels.flatMap(({ kernel }) => roundingsOf(kernel)))].sort(),

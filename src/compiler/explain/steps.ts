@@ -1,6 +1,7 @@
 /** The steps of a program that has several: what messages carry, and when each step begins. */
 import { type CompileResult, stepsOfResult } from "../compiled.js";
 import type { Machine } from "../machine/machines.js";
+import { fasterBroadcasts } from "../machine/messages.js";
 import { runsOf } from "../manifest-steps.js";
 import { memoryBytes, predictEach } from "../program/plan.js";
 import { scheduleSteps } from "../program/step-schedule.js";
@@ -15,6 +16,8 @@ export interface MessagesStep {
   readonly bytes: number;
   /** Of the rank that sends the most. */
   readonly most: { readonly rank: number; readonly messages: number; readonly bytes: number };
+  /** Sets of ranks that NCCL broadcasts to at these dimensions, the root first: each of the others passes on what it gets. */
+  readonly broadcasts: readonly (readonly number[])[];
 }
 
 /** When a step begins and how long it takes, in seconds, as predicted. */
@@ -43,7 +46,7 @@ export function messagesOf(compiled: CompileResult, dims: DimValues): MessagesSt
     const sum = (key: "messages" | "bytes"): number => each.reduce((n, own) => n + own[key], 0);
     const from = [...new Set(step.ranks.flatMap(({ sends }) => sends.map(({ memory }) => memory)))];
     const most = each.reduce((a, b) => (b.bytes > a.bytes ? b : a));
-    return [{ from, messages: sum("messages"), bytes: sum("bytes"), most }];
+    return [{ from, messages: sum("messages"), bytes: sum("bytes"), most, broadcasts: fasterBroadcasts(step, bytesOf, dims) }]; // prettier-ignore
   });
 }
 

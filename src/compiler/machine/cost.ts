@@ -9,10 +9,9 @@
  * are taken as they come: whoever has nothing else to do takes the first while the last are still being sent.
  */
 import type { Kernel } from "../ir/module.js";
-import { type Copy, type MessageStep, type Run, runsOf } from "../manifest-steps.js";
+import type { Copy } from "../manifest-steps.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine, Sourced } from "./machines.js";
-import { MESSAGES } from "./reach.js";
 import type { RankWork, Stretch } from "./stretches.js";
 import type { Trips } from "./trips.js";
 import { gridOf, workOfRank } from "./work.js";
@@ -252,23 +251,6 @@ function stretchTerms(
     apart: Math.max(0, (s.apart ?? 0) - m.cachedBytes.value) / m.memory.value,
     share: (share / working) * (1 - 1 / rounds),
   };
-}
-
-/**
- * The time of messages between domains: a start, and then what the busiest adapter takes, message by message, in either direction.
- * @param bytesOf of an element of the program's memory
- */
-export function predictMessages(
-  { ranks }: MessageStep,
-  bytesOf: (memory: string) => number,
-  dims: DimValues,
-): Prediction {
-  const { latency, each, rate } = MESSAGES;
-  const took = ({ memory, length }: Run): number => Math.max(each.value, (length * bytesOf(memory)) / rate.value);
-  const ends = ranks.flatMap(({ sends, receives }) => [sends, receives]);
-  const wire = Math.max(0, ...ends.map((list) => runsOf(list, dims).reduce((sum, run) => sum + took(run), 0)));
-  const start = wire === 0 ? 0 : latency.value;
-  return { total: start + wire, latency: start, wire, memory: 0, arithmetic: 0, blocks: 0 };
 }
 
 /**

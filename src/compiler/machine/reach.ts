@@ -33,24 +33,3 @@ export function parseReach(text: string): { readonly domains: number; readonly r
   if (domains === undefined || Number(ranks) > EVERYBODY) return null;
   return { domains: Number(domains), reach: { ranksPerDomain: Number(ranks) } };
 }
-
-/**
- * What messages between domains take, in seconds and in bytes a second for each GPU and direction; `each` is the least of one message.
- *
- * A cluster's numbers (`cluster.ts`) are others, for they are of something else. Here a step is a kernel's end, a group of NCCL's sends
- * and receives on its protocol for long messages, and the next kernel's start: what runs today. There a message is a put with a signal
- * out of a kernel that goes on, for which NCCL's tree with its short protocol stands. The rate here is the adapter's line rate, there
- * what NCCL's maintainers say that one reaches. None was measured here. Messages by NVSHMEM have no numbers of their own.
- */
-export const MESSAGES = {
-  latency: {
-    value: 22.4e-6,
-    source:
-      "NCCL's own constants of a step over the network, protocol simple: 8.4 µs and 14 µs (src/graph/tuning.cc, 2.19 on)",
-  },
-  each: {
-    value: 1e-6,
-    source: "NCCL's own constant for posting to an Intel host's adapter (getNetOverhead, src/graph/tuning.cc)",
-  },
-  rate: { value: 50e9, source: "published: one adapter of 400 Gb/s for each GPU, as in a DGX H100" },
-} as const;

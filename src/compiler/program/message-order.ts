@@ -2,15 +2,20 @@
  * Whether all ranks come to each other's messages: a check of the steps that are launched, whoever cut them.
  *
  * Each rank goes through its steps in order. A step of messages ends when each of its sends has met the receive at the other side, the
- * k-th from one rank to another the k-th: no send is taken to end before, for a library may wait for the other side. Where no rank can go on,
- * they wait on each other for ever.
+ * k-th from one rank to another the k-th: no send is taken to end before, for a library may wait for the other side. One that is a broadcast
+ * goes from rank to rank, so it ends when all its ranks have come. Where no rank can go on, they wait on each other for ever.
  */
-import type { MessageEnd, MessageStep } from "../manifest-steps.js";
+import type { MessageEnd } from "../manifest-steps.js";
 import { printExtent, sameExtent } from "../types/extent.js";
 import type { KernelStep } from "./steps.js";
 
-type Messages = MessageStep["ranks"][number];
-type Side = keyof Messages;
+/** What one rank sends and receives in a step, and the other ranks of its broadcast. */
+interface Messages {
+  readonly sends: readonly MessageEnd[];
+  readonly receives: readonly MessageEnd[];
+  readonly company: readonly number[];
+}
+type Side = "sends" | "receives";
 
 /** One rank on its way through its steps. */
 interface Rank {
@@ -25,7 +30,11 @@ interface Rank {
  */
 export function messageProblems(programs: readonly (readonly KernelStep[])[]): readonly string[] {
   const ranks = programs.map((steps, rank): Rank => {
-    const messages = steps.flatMap((step) => (step.kind === "message" ? [step.ranks[rank]!] : []));
+    const messages = steps.flatMap((step) => {
+      if (step.kind !== "message") return [];
+      const set = step.broadcasts?.find((own) => own.includes(rank)) ?? [];
+      return [{ ...step.ranks[rank]!, company: set.filter((peer) => peer !== rank) }];
+    });
     return { messages, begun: 0 };
   });
   const posted = new Map<string, MessageEnd[]>();
@@ -35,16 +44,21 @@ export function messageProblems(programs: readonly (readonly KernelStep[])[]): r
     posted.set(key, list);
     return list;
   };
-  const post = (rank: number, { sends, receives }: Messages): void => {
+  /** How often a rank has come to a broadcast with another. */
+  const met = new Map<string, number>();
+  const meetings = (rank: number, peer: number): number => met.get(`${rank} ${peer}`) ?? 0;
+  const post = (rank: number, { sends, receives, company }: Messages): void => {
     for (const end of sends) listOf("sends", rank, end.peer).push(end);
     for (const end of receives) listOf("receives", end.peer, rank).push(end);
+    for (const peer of company) met.set(`${rank} ${peer}`, meetings(rank, peer) + 1);
   };
   /** Peers that have not come to the other side of what a rank has begun. */
   const missing = (rank: number): number[] =>
     programs.flatMap((_, peer) => {
       const isLate =
         listOf("sends", rank, peer).length > listOf("receives", rank, peer).length ||
-        listOf("receives", peer, rank).length > listOf("sends", peer, rank).length;
+        listOf("receives", peer, rank).length > listOf("sends", peer, rank).length ||
+        meetings(rank, peer) > meetings(peer, rank);
       return isLate ? [peer] : [];
     });
   for (let isMoving = true; isMoving;) {

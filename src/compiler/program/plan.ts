@@ -4,8 +4,9 @@
  * every rank memory for its flags and time to load.
  */
 import { bufferOf, type Kernel, multiplies } from "../ir/module.js";
-import { predict, predictCopies, predictMessages, type Prediction } from "../machine/cost.js";
+import { predict, predictCopies, type Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
+import { predictMessages } from "../machine/messages.js";
 import type { Choice, Plan } from "../manifest.js";
 import type { LibraryStep } from "../manifest-steps.js";
 import { type DType, DTYPES } from "../types/dtype.js";

@@ -16,6 +16,7 @@ import { inferSymmetric } from "../passes/infer-symmetric.js";
 import { Definitions } from "../passes/support/analysis.js";
 import { copiesOfRanks, copyLists, MOST_RANKS } from "../passes/support/copies.js";
 import { farOps } from "../passes/support/far.js";
+import { broadcastsIn } from "./broadcasts.js";
 
 /** A step with the kernel itself instead of its number; `awaits` as in `LaunchStep`. */
 export type KernelStep =
@@ -29,10 +30,14 @@ export interface Uncut {
 
 /**
  * The steps of a kernel as derive-sync left it.
+ * @param options.broadcasts whether messages may be a library's broadcasts
  * @returns null where nothing can be copied by engines and there are no messages, or where kernels beside copies would share memory of
  *   their own; an {@link Uncut} where there are messages, and no steps that would do what the kernel does
  */
-export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
+export function stepsOf(
+  kernel: Kernel,
+  { broadcasts = true }: { readonly broadcasts?: boolean | undefined } = {},
+): readonly KernelStep[] | Uncut | null {
   const definitions = new Definitions(kernel);
   const pure = kernel.body.ops.filter((op) => definitionOf(op.name).effect === "pure");
   const groups = groupsOf(kernel);
@@ -55,7 +60,7 @@ export function stepsOf(kernel: Kernel): readonly KernelStep[] | Uncut | null {
       continue;
     }
     if (kind === "message") {
-      const step = messagesOf(ops, kernel, definitions);
+      const step = messagesOf(ops, kernel, definitions, broadcasts);
       if (step === null) return { reason: whyUnsent(kernel), at: ops[0]! };
       const isSent = step.ranks.some(({ sends }) => sends.length > 0);
       sent.push(isSent ? steps.length : sent.at(-1));
@@ -138,7 +143,12 @@ function whyUnsent({ world }: Kernel): string {
 }
 
 /** Messages of one group: those that follow each other with nothing between them go together. */
-function messagesOf(ops: readonly Op[], kernel: Kernel, definitions: Definitions): MessageStep | null {
+function messagesOf(
+  ops: readonly Op[],
+  kernel: Kernel,
+  definitions: Definitions,
+  mayBroadcast: boolean,
+): MessageStep | null {
   const sent = (op: Op): Op[] => [...op.regions[0]!.ops];
   const lists = copyLists(ops.flatMap(sent), kernel, definitions, ({ role }) => role === "scratch");
   if (lists === null) return null;
@@ -152,7 +162,13 @@ function messagesOf(ops: readonly Op[], kernel: Kernel, definitions: Definitions
       ranks[rank]!.sends.push({ peer: to.rank, memory: memoryName(kernel, from.tensor), offset: from.offset, length });
       ranks[to.rank]!.receives.push({ peer: rank, memory: memoryName(kernel, to.tensor), offset: to.offset, length });
     }
-  return { kind: "message", ...(ops[0]!.attributes["beside"] === true && { beside: true as const }), ranks };
+  const broadcasts = mayBroadcast ? broadcastsIn(ranks) : [];
+  return {
+    kind: "message",
+    ...(ops[0]!.attributes["beside"] === true && { beside: true as const }),
+    ...(broadcasts.length > 0 && { broadcasts }),
+    ranks,
+  };
 }
 
 /** An op of a kernel that would touch memory of a rank beyond, if there is one. */

@@ -24,10 +24,28 @@ export async function communicatorOf(group: DeviceGroup, purpose: string): Promi
 
 /** The same for one that has no windows, whatever the group's memory is made of. */
 export async function ownCommunicator(group: DeviceGroup, purpose: string): Promise<GroupCommunicator> {
-  const { device, rank, world, timeoutMs } = group;
-  const own = rank === 0 ? Buffer.from(await ncclUniqueId()).toString("base64") : "";
-  const [id] = await group.exchange(purpose, own);
-  const uniqueId = new Uint8Array(Buffer.from(id!, "base64"));
+  const all = Array.from({ length: group.world }, (_, rank) => rank);
+  return (await communicatorAmong(group, [all], purpose))!;
+}
+
+/**
+ * A communicator of each of some sets of ranks, made as that of all ranks is: of an id of its own, which every NCCL has, and not split off
+ * another. Collective, of all ranks. See {@link communicatorOf}.
+ * @param sets no rank is in two of them; a rank's number in its communicator is its place in its set
+ * @returns that of the set that this rank is in; null where it is in none
+ */
+export async function communicatorAmong(
+  group: DeviceGroup,
+  sets: readonly (readonly number[])[],
+  purpose: string,
+): Promise<GroupCommunicator | null> {
+  const { device, timeoutMs } = group;
+  const isFirst = sets.some(([first]) => first === group.rank);
+  const ids = await group.exchange(purpose, isFirst ? Buffer.from(await ncclUniqueId()).toString("base64") : "");
+  const set = sets.find((ranks) => ranks.includes(group.rank));
+  if (set === undefined) return null;
+  const uniqueId = new Uint8Array(Buffer.from(ids[set[0]!]!, "base64"));
+  const [rank, world] = [set.indexOf(group.rank), set.length];
   const communicator = await NcclCommunicator.create({ device, rank, world, uniqueId, timeoutMs });
   let isOpen = true;
   const close = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 // An NCCL over the fake driver: communicators meet in memory that all processes map, collectives go through it in three
-// steps (publish, compute, leave), sends go through mailboxes. FAKE_NCCL_VERSION, set when this is compiled, takes
-// functions away as in old versions. A rank's part of a collective is at most 1 MiB.
+// steps (publish, compute, leave), sends go through mailboxes. Ranks that come to different collectives, or to one with
+// different lengths or roots, end: the real library would mix up data, or wait for ever. FAKE_NCCL_VERSION, set when this
+// is compiled, takes functions away as in old versions. A rank's part of a collective is at most 4 MiB, a message 64 KiB.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -15,7 +16,7 @@ using collc::nccl::ncclUniqueId;
 namespace {
 
 constexpr int kMaxRanks = 8, kInvalidArgument = 4, kInvalidUsage = 5;
-constexpr std::size_t kArea = 1 << 20, kMail = 1 << 16;
+constexpr std::size_t kArea = 4 << 20, kMail = 1 << 16;
 
 struct Mailbox {
   std::atomic<int> full;
@@ -23,11 +24,19 @@ struct Mailbox {
   char data[kMail];
 };
 
+/// What a rank came for. Of a collective without a root that is -1.
+struct Call {
+  char name[16];
+  std::size_t bytes;
+  int root;
+};
+
 struct Control {
   std::atomic<std::uint64_t> met;       ///< On threads: initialisation, windows.
   std::atomic<std::uint64_t> arrivals;  ///< On streams.
   Shared windows[kMaxRanks];
   std::uint64_t window_bytes[kMaxRanks];
+  Call calls[kMaxRanks];
   char area[kMaxRanks][kArea];
   Mailbox mail[kMaxRanks][kMaxRanks];
 };
@@ -78,12 +87,34 @@ void Step(Comm* comm, Stream stream, std::function<void()> act) {
   Hold(comm->device, stream, [=] { return comm->control->arrivals.load() >= *wanted || comm->aborted; });
 }
 
-int Collective(Comm* comm, Stream stream, const void* source, std::size_t bytes, std::function<void()> compute) {
-  if (bytes > kArea) return kInvalidArgument;
+/// Ends this process where ranks came for different things.
+void RequireAlike(const Comm* comm) {
+  const Call* calls = comm->control->calls;
+  const Call& own = calls[comm->rank];
+  for (int rank = 0; rank < comm->size; ++rank) {
+    const Call& other = calls[rank];
+    if (std::strcmp(own.name, other.name) == 0 && own.bytes == other.bytes && own.root == other.root) continue;
+    std::fprintf(stderr, "fake NCCL: rank %d of %d came for %s of %zu bytes, root %d, rank %d for %s of %zu bytes, root %d\n",
+                 comm->rank, comm->size, own.name, own.bytes, own.root, rank, other.name, other.bytes, other.root);
+    std::abort();
+  }
+}
+
+int Collective(const char* name, Comm* comm, Stream stream, const void* source, std::size_t bytes,
+               std::function<void()> compute, int root = -1) {
+  if (bytes > kArea || root >= comm->size) return kInvalidArgument;
   Step(comm, stream, [=] {
+    Call& call = comm->control->calls[comm->rank];
+    std::snprintf(call.name, sizeof call.name, "%s", name);
+    call.bytes = bytes;
+    call.root = root;
     if (source) std::memcpy(comm->control->area[comm->rank], source, bytes);
   });
-  Step(comm, stream, compute);
+  Step(comm, stream, [=] {
+    if (comm->aborted) return;
+    RequireAlike(comm);
+    compute();
+  });
   return 0;
 }
 
@@ -218,28 +249,28 @@ GUEST_API int ncclCommGetAsyncError(collc::nccl::ncclComm_t, int* result) {
 GUEST_API int ncclAllReduce(const void* source, void* target, std::size_t count, int type, int op,
                             collc::nccl::ncclComm_t handle, Stream stream) {
   Comm* comm = Of(handle);
-  return Collective(comm, stream, source, count * kWidths[type],
+  return Collective("all-reduce", comm, stream, source, count * kWidths[type],
                     [=] { Reduce(comm, target, 0, count, type, op); });
 }
 GUEST_API int ncclReduceScatter(const void* source, void* target, std::size_t count, int type, int op,
                                 collc::nccl::ncclComm_t handle, Stream stream) {
   Comm* comm = Of(handle);
-  return Collective(comm, stream, source, comm->size * count * kWidths[type],
+  return Collective("reduce-scatter", comm, stream, source, comm->size * count * kWidths[type],
                     [=] { Reduce(comm, target, comm->rank * count, count, type, op); });
 }
 GUEST_API int ncclReduce(const void* source, void* target, std::size_t count, int type, int op, int root,
                          collc::nccl::ncclComm_t handle, Stream stream) {
   Comm* comm = Of(handle);
   if (root < 0 || root >= comm->size) return kInvalidArgument;
-  return Collective(comm, stream, source, count * kWidths[type], [=] {
+  return Collective("reduce", comm, stream, source, count * kWidths[type], [=] {
     if (comm->rank == root) Reduce(comm, target, 0, count, type, op);
-  });
+  }, root);
 }
 GUEST_API int ncclAllGather(const void* source, void* target, std::size_t count, int type,
                             collc::nccl::ncclComm_t handle, Stream stream) {
   Comm* comm = Of(handle);
   const std::size_t bytes = count * kWidths[type];
-  return Collective(comm, stream, source, bytes, [=] {
+  return Collective("all-gather", comm, stream, source, bytes, [=] {
     for (int rank = 0; rank < comm->size; ++rank) {
       std::memcpy(static_cast<char*>(target) + rank * bytes, comm->control->area[rank], bytes);
     }
@@ -250,15 +281,15 @@ GUEST_API int ncclBroadcast(const void* source, void* target, std::size_t count,
   Comm* comm = Of(handle);
   if (root < 0 || root >= comm->size) return kInvalidArgument;
   const std::size_t bytes = count * kWidths[type];
-  return Collective(comm, stream, comm->rank == root ? source : nullptr, bytes,
-                    [=] { std::memcpy(target, comm->control->area[root], bytes); });
+  return Collective("broadcast", comm, stream, comm->rank == root ? source : nullptr, bytes,
+                    [=] { std::memcpy(target, comm->control->area[root], bytes); }, root);
 }
 #if FAKE_NCCL_VERSION >= 22800
 GUEST_API int ncclAlltoAll(const void* source, void* target, std::size_t count, int type,
                            collc::nccl::ncclComm_t handle, Stream stream) {
   Comm* comm = Of(handle);
   const std::size_t bytes = count * kWidths[type];
-  return Collective(comm, stream, source, comm->size * bytes, [=] {
+  return Collective("all-to-all", comm, stream, source, comm->size * bytes, [=] {
     for (int rank = 0; rank < comm->size; ++rank) {
       std::memcpy(static_cast<char*>(target) + rank * bytes, comm->control->area[rank] + comm->rank * bytes, bytes);
     }
