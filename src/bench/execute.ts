@@ -182,8 +182,9 @@ type Check = Execution["check"];
 
 /** Of two ranks' checks the one to report: a wrong one, else the larger error. */
 function worse(a: Check, b: Check): Check {
-  if (a.correct !== b.correct) return a.correct ? b : a;
-  return b.maxError > a.maxError ? b : a;
+  const unbounded = Math.max(a.unbounded, b.unbounded);
+  if (a.correct !== b.correct) return { ...(a.correct ? b : a), unbounded };
+  return { ...(b.maxError > a.maxError ? b : a), unbounded };
 }
 
 /** Elements touched, roughly: decides whether a wait is announced before it begins. */

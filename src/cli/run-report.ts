@@ -14,6 +14,8 @@ export interface JsonResult {
   readonly ranksPerDomain: number | null;
   readonly correct: boolean;
   readonly maxError: number;
+  /** The part of what was compared, from 0 to 1, of which nothing bounds the error at this data, so that nothing is said of it. */
+  readonly unbounded: number;
   readonly bitwiseEqualAcrossRanks: boolean | null;
   readonly timeUs: { readonly median: number; readonly min: number; readonly max: number } | null;
   readonly algorithmBandwidthGBs: number | null;
@@ -50,8 +52,18 @@ export interface RunResult extends JsonResult {
 
 /** The object of `--json`. An infinite error is null, as JSON has it. */
 export function toJsonResult(result: RunResult): JsonResult {
-  const { collective, ranks, backend, dtype, dims, ranksPerDomain, correct, maxError, bitwiseEqualAcrossRanks } =
-    result;
+  const {
+    collective,
+    ranks,
+    backend,
+    dtype,
+    dims,
+    ranksPerDomain,
+    correct,
+    maxError,
+    unbounded,
+    bitwiseEqualAcrossRanks,
+  } = result;
   const { timeUs, algorithmBandwidthGBs, busBandwidthGBs } = result;
   return {
     collective,
@@ -62,6 +74,7 @@ export function toJsonResult(result: RunResult): JsonResult {
     ranksPerDomain,
     correct,
     maxError,
+    unbounded,
     bitwiseEqualAcrossRanks,
     timeUs,
     algorithmBandwidthGBs,
@@ -123,6 +136,8 @@ function verdict(result: RunResult, c: ReturnType<typeof paletteOf>): string {
   const { total, checked, unspecified, outputs } = result;
   if (unspecified.length === outputs.length)
     return c.yellow("? ran to its end; nothing is specified to check it against");
+  if (result.correct && result.unbounded === 1)
+    return c.yellow("? ran to its end; nothing bounds the error of any element at this data");
   const mark = result.correct ? c.green(c.bold("✓ correct")) : c.red(c.bold("✗ wrong"));
   const error =
     result.maxError === 0
@@ -139,8 +154,16 @@ function verdict(result: RunResult, c: ReturnType<typeof paletteOf>): string {
 }
 
 function notes(result: RunResult): string[] {
-  const some = result.unspecified.length > 0 && result.unspecified.length < result.outputs.length;
-  return some ? [`nothing is specified of ${result.unspecified.join(", ")}`] : [];
+  const { unspecified, outputs, unbounded } = result;
+  const some = unspecified.length > 0 && unspecified.length < outputs.length;
+  const part =
+    unbounded > 0.9995 ? "nearly all" : unbounded < 0.0005 ? "a few" : `${significant(100 * unbounded, 2)} %`;
+  return [
+    ...(some ? [`nothing is specified of ${unspecified.join(", ")}`] : []),
+    ...(unbounded > 0
+      ? [`${part} of the elements may be anything at this data: a root or a power of what may be negative, or a divisor that may be 0`, "a condition keeps the data from it, such as `where v in 0..100`"] // prettier-ignore
+      : []),
+  ];
 }
 
 function printProblems(io: Io, result: RunResult): void {

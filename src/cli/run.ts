@@ -229,6 +229,7 @@ function resultOf({ file, compiled, dims }: Job, { world, backend }: Group, done
     ranksPerDomain: compiled.options.reach?.ranksPerDomain ?? null,
     correct: check.correct,
     maxError: check.maxError,
+    unbounded: check.unbounded,
     bitwiseEqualAcrossRanks: done.bitwiseEqualAcrossRanks,
     timeUs: timing && { median: timing.median, min: timing.min, max: timing.max },
     algorithmBandwidthGBs: speed?.algorithm ?? null,

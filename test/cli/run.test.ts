@@ -39,6 +39,7 @@ describe("collc run on emulated ranks", () => {
     const result = JSON.parse(out) as Record<string, unknown>;
     expect(Object.keys(result)).toEqual([
       ...["collective", "ranks", "backend", "dtype", "dims", "ranksPerDomain", "correct", "maxError"],
+      "unbounded",
       ...["bitwiseEqualAcrossRanks", "timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"],
     ]);
     expect(result).toMatchObject({
@@ -55,6 +56,22 @@ describe("collc run on emulated ranks", () => {
     const { median } = result["timeUs"] as { median: number };
     expect(result["algorithmBandwidthGBs"]).toBeCloseTo((256 * 4) / (median * 1e3), 10);
     expect(result["busBandwidthGBs"]).toBeCloseTo((256 * 4) / 2 / (median * 1e3), 10);
+  });
+
+  it("says of how much nothing bounds the error", async () => {
+    const program = (value: string, where = ""): string => file(folder, "unbounded.coll", `collective f(x: f32[n] sharded(0), v: f32[n] sharded(0)) -> y: f32[n] sharded(0) ${where} { y = ${value} }`); // prettier-ignore
+    const run = async (path: string): Promise<string> => (await cpu(path, "--ranks", "2", "--dim", "n=1024")).out;
+    expect(await run(program("pow(0 - v * v - 1, x + 0.5)"))).toMatch(
+      /\? ran to its end; nothing bounds the error of any element/,
+    );
+    const half = await run(program("pow(v, x + 0.5)"));
+    expect(half).toMatch(/✓ correct/);
+    expect(half).toMatch(
+      /[45]\d % of the elements may be anything at this data: a root or a power of what may be negative/,
+    );
+    expect(await run(program("sqrt(v)", "where v in 1..100"))).not.toContain("may be anything");
+    const { out } = await cpu(program("pow(0 - v * v - 1, x + 0.5)"), "--ranks", "2", "--json");
+    expect(JSON.parse(out)).toMatchObject({ correct: true, unbounded: 1 });
   });
 
   it("gives a launch its numbers, and says which", async () => {

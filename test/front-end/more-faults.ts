@@ -163,6 +163,14 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: tensors("⟦avg⟧(whole, dim: 0)", "replicated", "1"),
     expected: [{ code: "unknown-function", help: /mean\(x, dim: d\)/ }],
   },
+  "a range of a dimension": {
+    text: "collective f(x: T[n] partial(sum)) -> y: T[n] replicated\n  where ⟦n⟧ in 4..world * 9 {\n  y = all_reduce(x)\n}\n",
+    expected: [{ code: "type-mismatch", message: "this is a dimension", help: "write n >= 4 and n < world * 9" }],
+  },
+  "a range of a number": {
+    text: "collective f(x: T[n] partial(sum), lr: f32) -> y: T[n] replicated\n  where ⟦lr⟧ in 0..9 {\n  y = all_reduce(x) * T(lr)\n}\n",
+    expected: [{ code: "type-mismatch", message: "this is a number of the launch", help: /^what depends on its size/ }],
+  },
   "a reduction said to a conversion": {
     text: tensors("⟦all_reduce(part, max)⟧"),
     expected: [{ code: "wrong-arity", message: "'all_reduce' takes 1 tensor, not 2", help: /^written all_reduce\(t\); which reduction/ }], // prettier-ignore

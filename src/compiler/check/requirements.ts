@@ -28,7 +28,7 @@ export function checkLimits(limits: readonly ValueLimit[], c: Checking): void {
   for (const { input, from, to, span } of limits) {
     const tensor = c.tensors.get(input.text);
     if (tensor === undefined) {
-      c.unknownName(input.text, input.span);
+      reportNoTensor(input, [from, to], c);
       continue;
     }
     if (tensor.role !== "input" && tensor.role !== "inout") {
@@ -44,6 +44,23 @@ export function checkLimits(limits: readonly ValueLimit[], c: Checking): void {
       c.report(diagnostic("empty-range", span, { from: low, to: high, above: low + 1 }));
     else c.tensors.set(input.text, { ...tensor, values: { from: low, to: high } });
   }
+}
+
+/** A range of what is no tensor: of a dimension it is written as comparisons, and numbers of a launch have none. */
+function reportNoTensor(
+  { text, span }: ValueLimit["input"],
+  [from, to]: readonly [Expression, Expression],
+  c: Checking,
+): void {
+  if (!c.isKnown(text)) return void c.unknownName(text, span);
+  if (c.scalars.some(({ name }) => name === text)) {
+    const help = "what depends on its size has to hold for every number: clamp it where it is used, as in max(v, 1)";
+    return void c.report(diagnostic("type-mismatch", span, { wanted: "an input", found: "a number of the launch" }, { help })); // prettier-ignore
+  }
+  const found = text === "rank" ? "the number of a rank" : text === "world" ? "the number of ranks" : "a dimension";
+  const help =
+    text === "rank" ? undefined : `write ${text} >= ${printExpression(from)} and ${text} < ${printExpression(to)}`;
+  c.report(diagnostic("type-mismatch", span, { wanted: "an input", found }, { help }));
 }
 
 /** Decides what is known by now, and notes the rest for launches. */

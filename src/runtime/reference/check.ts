@@ -42,6 +42,11 @@ export interface CheckResult {
   /** Logical elements of the outputs that were checked, and how many there are. */
   readonly checked: number;
   readonly total: number;
+  /**
+   * The part of them, from 0 to 1, at which nothing bounds the error of the operations at this data, as of a root of what may be negative, or of a
+   * divisor that may be 0. Nothing is said of those.
+   */
+  readonly unbounded: number;
   /** Outputs without a specification: nothing is known of their values. */
   readonly unspecified: readonly string[];
 }
@@ -86,6 +91,11 @@ export function checkOutputs(
   let firstMismatch: CheckResult["firstMismatch"] = null;
   let checked = 0;
   let total = 0;
+  const seen = { compared: 0, unbounded: 0 };
+  const count = (tally: Tally): void => {
+    seen.compared += tally.compared;
+    seen.unbounded += tally.unbounded;
+  };
   const specifications = specificationsOf(manifest.specification);
   manifest.outputs.forEach((tensor, o) => {
     const specification = specifications[o] ?? null;
@@ -98,6 +108,7 @@ export function checkOutputs(
       const counts = checkElements(tensor, specification, context, ranks, options, tally);
       checked += counts.checked;
       total += counts.total;
+      count(tally);
       if (tally.maxError >= maxError) ({ maxError, tolerance } = tally);
       if (tally.first !== null) firstMismatch ??= { ...tally.first, output: tensor.name };
       return;
@@ -115,6 +126,7 @@ export function checkOutputs(
       forgetRows(context);
     }
     total += shape.reduce((a, n) => a * n, 1);
+    count(tally);
     if (tally.maxError >= maxError) ({ maxError, tolerance } = tally);
     if (tally.first !== null) firstMismatch ??= { ...tally.first, output: tensor.name };
   });
@@ -126,6 +138,7 @@ export function checkOutputs(
     bitwiseEqualAcrossRanks: replicatedEqual(manifest, ranks),
     checked,
     total,
+    unbounded: seen.compared === 0 ? 0 : seen.unbounded / seen.compared,
     unspecified,
   };
 }

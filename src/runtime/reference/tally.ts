@@ -28,12 +28,15 @@ export interface Tally {
   /** Error allowed where `maxError` was seen. */
   tolerance: number;
   first: Mismatch | null;
+  /** Elements that were compared, and those of them at which nothing bounds the error, so that whatever stands there is let pass. */
+  compared: number;
+  unbounded: number;
   /** An element of the output as the program means it; null where that is not known. */
   readonly program: ((rank: number, index: number) => ReturnType<ProgramElement>) | null;
 }
 
 export function newTally(program: Tally["program"] = null): Tally {
-  return { maxError: 0, tolerance: 0, first: null, program };
+  return { maxError: 0, tolerance: 0, first: null, compared: 0, unbounded: 0, program };
 }
 
 /** The float64 evaluation of a program errs by so much of what is allowed for its roundings, at most. */
@@ -71,6 +74,7 @@ export function tallyRun(
   rank: number,
 ): void {
   if (actual instanceof BigInt64Array) return tallyWide(tally, expected, logical, actual, local, length, rank);
+  tally.compared += length;
   const { values, error, copied } = expected;
   const constant = values.length === 1;
   const isFloat = dtype === "f32" || isNarrowFloat(dtype);
@@ -110,6 +114,10 @@ export function tallyRun(
       Math.sign(number) === Math.sign(reference) &&
       Math.abs(reference) + e >= largest * (1 + epsilon / 2);
     if (overflown) continue;
+    if (tolerance === Infinity) {
+      tally.unbounded++;
+      continue;
+    }
     const d = distance(number, reference);
     const own = isFloat && d > tolerance ? ownRoundings(tally, rank, local + i, number, reference, tolerance) : null;
     if (d > tally.maxError) note(tally, d, own ?? tolerance);
@@ -129,6 +137,7 @@ function tallyWide(
   rank: number,
 ): void {
   if (wide === undefined) throw new InternalCompilerError("elements of i64 have no exact reference");
+  tally.compared += length;
   for (let i = 0; i < length; i++) {
     const at = wide.length === 1 ? 0 : logical + i;
     const [wanted, found] = [wide[at]!, actual[local + i]!];
@@ -153,6 +162,7 @@ export function tallyReduced(
   from: number,
 ): void {
   if (actual.wide !== undefined) return tallyWide(tally, expected, 0, actual.wide, 0, actual.wide.length, 0);
+  tally.compared += actual.values.length;
   const { epsilon, kind } = DTYPES[tensor.dtype];
   const isProduct = tensor.layout.kind === "partial" && tensor.layout.op === "prod";
   const isFloat = tensor.dtype === "f32" || isNarrowFloat(tensor.dtype);
@@ -165,6 +175,10 @@ export function tallyReduced(
     const size = actual.error === null ? Math.abs(value) : actual.error[i]! / (Math.max(world - 1, 1) * U32);
     const rounding = epsilon * size * (isProduct ? world : 1) + half;
     const tolerance = toleranceOf(reference, expected.error?.[i] ?? 0, rounding);
+    if (tolerance === Infinity) {
+      tally.unbounded++;
+      continue;
+    }
     const d = distance(value, reference);
     if (d > tally.maxError) note(tally, d, tolerance);
     if (d > tolerance) tally.first ??= { rank: 0, index: from + i, expected: reference, actual: value, tolerance };
