@@ -120,6 +120,7 @@ describe("4,096 ranks", () => {
 describe("what cannot be followed says so", () => {
   test.each([
     ["kernels/all_to_all/dispatch.coll", "how much the program moves depends on its data"],
+    ["kernels/all_to_all/dispatch_rails.coll", "how much the program moves depends on its data"],
     ["kernels/matmul/all_reduce.coll", "multiplies matrices"],
     ["kernels/permute/send.coll", "signals and waits of its own"],
   ])("%s", (file, message) => {

@@ -76,7 +76,9 @@ export function copyOp(op: Op, build: Builder, values: Substitution, rewrite: Re
     return;
   }
   const { regions: inner } = op;
+  const { span } = build;
   const regions = inner.length === 0 ? inner : inner.map((region) => copyRegion(region, build, values, rewrite));
+  build.span = span;
   const result = build.op(op.name, operands, op.attributes, op.results[0]?.type ?? null, regions);
   if (result !== null) values.set(op.results[0]!, result);
 }

@@ -443,6 +443,7 @@ export class Way {
     const { peer, indices } = memoryOperands(op);
     const buffer = text(op, "buffer");
     const { role } = bufferOf(this.kernel, buffer);
+    if (role === "inout") throw new NotShown(`'${buffer}' is changed in place`, op.span);
     if (role !== "input" && role !== "output" && role !== "scratch")
       throw new NotShown(`'${buffer}' lies in the memory of a block`, op.span);
     if (!this.loops.some((l) => l.map === "threads")) throw new NotShown("all threads touch an element", op.span);

@@ -86,13 +86,9 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   const i64 v24 = v22 / 4096ll;
   const i64 v26 = v22 + 4095ll;
   const i64 v27 = v26 / 4096ll;
-  // handshake.coll:11: ours[h - from + i] = 0
   for (i64 v28 = blockIdx.x; v28 < v24; v28 += gridDim.x) {
-    // handshake.coll:5: for i in tiles(h) {
     const i64 v29 = v28 * 4096ll;
-    // handshake.coll:11: ours[h - from + i] = 0
     for (i64 v30 = threadIdx.x; v30 < 4096ll; v30 += 512) {
-      // handshake.coll:5: for i in tiles(h) {
       const i64 v31 = v29 + v30;
       // handshake.coll:6: let from = i + (rank % 2) * h
       const i64 v32 = v31 + v11;
@@ -102,6 +98,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
       // handshake.coll:11: ours[h - from + i] = 0
       const i64 v34 = d_h - v32;
       const i64 v35 = v34 + v31;
+      // handshake.coll:8: if partner < world {
       if (v12) {
         // handshake.coll:9: ours@partner[from] = mine[from]
         const u16 v36 = *(b_mine + v32);
@@ -112,13 +109,11 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
       }
     }
   }
+  // handshake.coll:5: for i in tiles(h) {
   for (i64 v37 = v24 + ((i64)blockIdx.x - v24 % gridDim.x + gridDim.x) % gridDim.x; v37 < v27; v37 += gridDim.x) {
-    // handshake.coll:5: for i in tiles(h) {
     const i64 v38 = v37 * 4096ll;
     const i64 v39 = v22 - v38;
-    // handshake.coll:11: ours[h - from + i] = 0
     for (i64 v40 = threadIdx.x; v40 < v39; v40 += 512) {
-      // handshake.coll:5: for i in tiles(h) {
       const i64 v41 = v38 + v40;
       // handshake.coll:6: let from = i + (rank % 2) * h
       const i64 v42 = v41 + v11;
@@ -128,6 +123,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
       // handshake.coll:11: ours[h - from + i] = 0
       const i64 v44 = d_h - v42;
       const i64 v45 = v44 + v41;
+      // handshake.coll:8: if partner < world {
       if (v12) {
         // handshake.coll:9: ours@partner[from] = mine[from]
         const u16 v46 = *(b_mine + v42);

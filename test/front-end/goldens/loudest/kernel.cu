@@ -101,7 +101,6 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
   const i64 v8 = v7 % 2ll;
   const u32 v10 = v5 + 1u;
   const bool v11 = v8 != 0ll;
-  // loudest.coll:6: own[r] = max(c in 0..12) abs(samples[r, c])
   const i64 v14 = d_rows > 0ll ? d_rows : 0ll;
   const i64 v16 = v14 / 2048ll;
   const i64 v19 = v14 + 2047ll;
@@ -111,6 +110,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       const i64 v30 = v29 * 2048ll;
       for (i64 v31 = threadIdx.x; v31 < 2048ll; v31 += 512) {
         const i64 v32 = v30 + v31;
+        // loudest.coll:6: own[r] = max(c in 0..12) abs(samples[r, c])
         const i64 v33 = v32 * 12ll;
         const u16 v34 = *(b_samples + v33);
         const float v35 = bf16_to_f32(v34);
@@ -173,11 +173,13 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         *(b_own_odd + v32) = v91;
       }
     }
+    // loudest.coll:5: for r in tiles(rows) {
     for (i64 v92 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v92 < v20; v92 += gridDim.x) {
       const i64 v93 = v92 * 2048ll;
       const i64 v94 = v14 - v93;
       for (i64 v95 = threadIdx.x; v95 < v94; v95 += 512) {
         const i64 v96 = v93 + v95;
+        // loudest.coll:6: own[r] = max(c in 0..12) abs(samples[r, c])
         const i64 v97 = v96 * 12ll;
         const u16 v98 = *(b_samples + v97);
         const float v99 = bf16_to_f32(v98);
@@ -241,10 +243,12 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
   } else {
+    // loudest.coll:5: for r in tiles(rows) {
     for (i64 v156 = blockIdx.x; v156 < v16; v156 += gridDim.x) {
       const i64 v157 = v156 * 2048ll;
       for (i64 v158 = threadIdx.x; v158 < 2048ll; v158 += 512) {
         const i64 v159 = v157 + v158;
+        // loudest.coll:6: own[r] = max(c in 0..12) abs(samples[r, c])
         const i64 v160 = v159 * 12ll;
         const u16 v161 = *(b_samples + v160);
         const float v162 = bf16_to_f32(v161);
@@ -307,11 +311,13 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         *(b_own + v159) = v218;
       }
     }
+    // loudest.coll:5: for r in tiles(rows) {
     for (i64 v219 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v219 < v20; v219 += gridDim.x) {
       const i64 v220 = v219 * 2048ll;
       const i64 v221 = v14 - v220;
       for (i64 v222 = threadIdx.x; v222 < v221; v222 += 512) {
         const i64 v223 = v220 + v222;
+        // loudest.coll:6: own[r] = max(c in 0..12) abs(samples[r, c])
         const i64 v224 = v223 * 12ll;
         const u16 v225 = *(b_samples + v224);
         const float v226 = bf16_to_f32(v225);
@@ -392,7 +398,6 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
     wait_acquire_sys(b_flags + v290, v284, watch, (u32)(v289), 4u, (u32)(v290), 8u);
   }
   __syncthreads();
-  // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
   const bool v291 = (u64)b_own_odd % 16 == 0;
   const bool v292 = (u64)b_peak % 16 == 0;
   const bool v293 = v291 & v292;
@@ -406,6 +411,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
           const i64 v299 = threadIdx.x;
           const i64 v300 = v299 * 4ll;
           const i64 v301 = v298 + v300;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const Vec<float, 4> v302 = load_vec<float, 4>(((float*)b_own_odd_peers.p[0ll]) + v301);
           const Vec<float, 4> v303 = load_vec<float, 4>(((float*)b_own_odd_peers.p[1ll]) + v301);
           const Vec<float, 4> v304 = load_vec<float, 4>(((float*)b_own_odd_peers.p[2ll]) + v301);
@@ -423,10 +429,12 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         }
       }
     } else {
+      // loudest.coll:8: for r in tiles(rows) {
       for (i64 v309 = blockIdx.x; v309 < v16; v309 += gridDim.x) {
         const i64 v310 = v309 * 2048ll;
         for (i64 v311 = threadIdx.x; v311 < 2048ll; v311 += 512) {
           const i64 v312 = v310 + v311;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const float v313 = *(((float*)b_own_odd_peers.p[0ll]) + v312);
           const float v314 = *(((float*)b_own_odd_peers.p[1ll]) + v312);
           const float v315 = *(((float*)b_own_odd_peers.p[2ll]) + v312);
@@ -438,6 +446,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         }
       }
     }
+    // loudest.coll:8: for r in tiles(rows) {
     if (v293) {
       for (i64 v320 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v320 < v20; v320 += gridDim.x) {
         const i64 v321 = v320 * 2048ll;
@@ -447,6 +456,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         for (i64 v325 = threadIdx.x; v325 < v323; v325 += 512) {
           const i64 v326 = v325 * 4ll;
           const i64 v327 = v321 + v326;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const Vec<float, 4> v328 = load_vec<float, 4>(((float*)b_own_odd_peers.p[0ll]) + v327);
           const Vec<float, 4> v329 = load_vec<float, 4>(((float*)b_own_odd_peers.p[1ll]) + v327);
           const Vec<float, 4> v330 = load_vec<float, 4>(((float*)b_own_odd_peers.p[2ll]) + v327);
@@ -462,8 +472,10 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
           for (int l = 0; l < 4; l++) v334.v[l] = fmaxf(v333.v[l], v331.v[l]);
           store_vec(b_peak + v327, v334);
         }
+        // loudest.coll:8: for r in tiles(rows) {
         for (i64 v335 = v324 + threadIdx.x; v335 < v322; v335 += 512) {
           const i64 v336 = v321 + v335;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const float v337 = *(((float*)b_own_odd_peers.p[0ll]) + v336);
           const float v338 = *(((float*)b_own_odd_peers.p[1ll]) + v336);
           const float v339 = *(((float*)b_own_odd_peers.p[2ll]) + v336);
@@ -475,11 +487,13 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         }
       }
     } else {
+      // loudest.coll:8: for r in tiles(rows) {
       for (i64 v344 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v344 < v20; v344 += gridDim.x) {
         const i64 v345 = v344 * 2048ll;
         const i64 v346 = v14 - v345;
         for (i64 v347 = threadIdx.x; v347 < v346; v347 += 512) {
           const i64 v348 = v345 + v347;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const float v349 = *(((float*)b_own_odd_peers.p[0ll]) + v348);
           const float v350 = *(((float*)b_own_odd_peers.p[1ll]) + v348);
           const float v351 = *(((float*)b_own_odd_peers.p[2ll]) + v348);
@@ -492,6 +506,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
   } else {
+    // loudest.coll:8: for r in tiles(rows) {
     if (v296) {
       for (i64 v356 = blockIdx.x; v356 < v16; v356 += gridDim.x) {
         const i64 v357 = v356 * 2048ll;
@@ -499,6 +514,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
           const i64 v358 = threadIdx.x;
           const i64 v359 = v358 * 4ll;
           const i64 v360 = v357 + v359;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const Vec<float, 4> v361 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v360);
           const Vec<float, 4> v362 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v360);
           const Vec<float, 4> v363 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v360);
@@ -516,10 +532,12 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         }
       }
     } else {
+      // loudest.coll:8: for r in tiles(rows) {
       for (i64 v368 = blockIdx.x; v368 < v16; v368 += gridDim.x) {
         const i64 v369 = v368 * 2048ll;
         for (i64 v370 = threadIdx.x; v370 < 2048ll; v370 += 512) {
           const i64 v371 = v369 + v370;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const float v372 = *(((float*)b_own_peers.p[0ll]) + v371);
           const float v373 = *(((float*)b_own_peers.p[1ll]) + v371);
           const float v374 = *(((float*)b_own_peers.p[2ll]) + v371);
@@ -531,6 +549,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         }
       }
     }
+    // loudest.coll:8: for r in tiles(rows) {
     if (v296) {
       for (i64 v379 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v379 < v20; v379 += gridDim.x) {
         const i64 v380 = v379 * 2048ll;
@@ -540,6 +559,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         for (i64 v384 = threadIdx.x; v384 < v382; v384 += 512) {
           const i64 v385 = v384 * 4ll;
           const i64 v386 = v380 + v385;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const Vec<float, 4> v387 = load_vec<float, 4>(((float*)b_own_peers.p[0ll]) + v386);
           const Vec<float, 4> v388 = load_vec<float, 4>(((float*)b_own_peers.p[1ll]) + v386);
           const Vec<float, 4> v389 = load_vec<float, 4>(((float*)b_own_peers.p[2ll]) + v386);
@@ -555,8 +575,10 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
           for (int l = 0; l < 4; l++) v393.v[l] = fmaxf(v392.v[l], v390.v[l]);
           store_vec(b_peak + v386, v393);
         }
+        // loudest.coll:8: for r in tiles(rows) {
         for (i64 v394 = v383 + threadIdx.x; v394 < v381; v394 += 512) {
           const i64 v395 = v380 + v394;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const float v396 = *(((float*)b_own_peers.p[0ll]) + v395);
           const float v397 = *(((float*)b_own_peers.p[1ll]) + v395);
           const float v398 = *(((float*)b_own_peers.p[2ll]) + v395);
@@ -568,11 +590,13 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
         }
       }
     } else {
+      // loudest.coll:8: for r in tiles(rows) {
       for (i64 v403 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v403 < v20; v403 += gridDim.x) {
         const i64 v404 = v403 * 2048ll;
         const i64 v405 = v14 - v404;
         for (i64 v406 = threadIdx.x; v406 < v405; v406 += 512) {
           const i64 v407 = v404 + v406;
+          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
           const float v408 = *(((float*)b_own_peers.p[0ll]) + v407);
           const float v409 = *(((float*)b_own_peers.p[1ll]) + v407);
           const float v410 = *(((float*)b_own_peers.p[2ll]) + v407);
@@ -585,6 +609,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
   }
+  // loudest.coll:8: for r in tiles(rows) {
   if (threadIdx.x < 132) {
     const i64 v416 = threadIdx.x;
     const i64 v417 = v416 % (i64)gridDim.x;
