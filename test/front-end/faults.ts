@@ -190,6 +190,11 @@ export const FAULTS: Record<DiagnosticCode, Fault | string> = {
     message: "a condition is needed here, and this is an index",
   },
   "needs-cast": { text: element("⟦⟨x[i]⟩ + ⟨i⟩⟧"), help: /f32\(…\)/ },
+  "number-out-of-range": {
+    text: element("where(u32(i) < ⟦-1⟧, x[i], 0)"),
+    message: "the number -1 stands beside a u32 element, which is never below 0 or above 4294967295",
+    help: "i64(…)",
+  },
   "needs-float": { text: element("⟦exp(x[i])⟧"), settings: { dtypes: { T: "i32" } } },
   "division-by-zero": element("x[⟦i / 0⟧]"),
   "no-such-rank": { text: element("x@⟦4⟧[i]"), message: "no rank 4 among 4" },

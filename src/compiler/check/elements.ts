@@ -5,7 +5,7 @@ import { numberProblem } from "../ast/numbers.js";
 import { diagnostic, type Label } from "../diagnostics/create.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import type { Span } from "../source.js";
-import { type ComputeDType, DTYPES, type DType } from "../types/dtype.js";
+import { type ComputeDType, DTYPES, type DType, HIGHEST, LOWEST } from "../types/dtype.js";
 import { printLayout, REDUCTION_OPS } from "../types/layout.js";
 import { checkCall } from "./calls.js";
 import type { CheckedTensor, ExpressionType } from "./checked.js";
@@ -230,8 +230,8 @@ export function join(
   if (l.kind === "value" && r.kind === "value" && l.dtype === r.dtype) return l;
   // Whole numbers beside floats become floats, so that a kernel for any T may keep its sums in f32.
   if (l.kind === "value" && r.kind === "value" && (l.dtype === "f32" || r.dtype === "f32")) return valueOf("f32");
-  if (l.kind === "index" && isLiteral(left, c)) return r;
-  if (r.kind === "index" && isLiteral(right, c)) return l;
+  if (l.kind === "index" && isLiteral(left, c)) return besideNumber(r, left, c);
+  if (r.kind === "index" && isLiteral(right, c)) return besideNumber(l, right, c);
   const isOne = (dtype: ComputeDType): boolean => [l, r].some((t) => t.kind === "value" && t.dtype === dtype);
   const cast: ComputeDType = isOne("f32") ? "f32" : isOne("i64") ? "i64" : "i32";
   const labels = [
@@ -239,6 +239,23 @@ export function join(
     { span: right.span, text: describe(r) },
   ];
   return c.report(diagnostic("needs-cast", span, { left: describe(l), right: describe(r), cast }, { labels }));
+}
+
+function besideNumber(t: ExpressionType, literal: Expression, c: Checking): MaybeType {
+  return t.kind !== "value" || isInRange(literal, t.dtype, c) ? t : null;
+}
+
+/** Whether integers of a kind have a number that stands beside one; false after a reported error. */
+export function isInRange(literal: Expression, kind: ComputeDType, c: Checking): boolean {
+  if (kind === "f32" || kind === "bool") return true;
+  const number = c.extentOf(literal);
+  if (typeof number !== "number")
+    return literal.kind === "call" ? literal.arguments.every((a) => isInRange(a, kind, c)) : true;
+  const [least, greatest] = [LOWEST[kind] ?? -Infinity, HIGHEST[kind] ?? Infinity];
+  if (number >= least && number <= greatest) return true;
+  const parameters = { number, beside: describe(valueOf(kind)), least, greatest };
+  c.report(diagnostic("number-out-of-range", literal.span, parameters));
+  return false;
 }
 
 /** A number that is written down: it has no type of its own yet. */

@@ -7,6 +7,7 @@ import { type ComputeDType, DTYPES } from "../types/dtype.js";
 import { type Extent, sameExtent } from "../types/extent.js";
 import { type AxisPlacement, type Layout, partialOf, type Placement, printLayout } from "../types/layout.js";
 import { castDType } from "./calls.js";
+import { isInRange } from "./elements.js";
 import { reduceFirst } from "./fixes.js";
 import { cutAlong, showShape } from "./extents.js";
 import {
@@ -107,6 +108,7 @@ function join(
     return reportNotLinear(operator === "where" ? operation : `${operation} with a number`, t, operand, e, c);
   const misfit = misfitOf(literal, DTYPES[t.dtype].compute, c);
   if (misfit !== null) return c.report(diagnostic("dtype-mismatch", e.span, { left: t.dtype, right: misfit }));
+  if (!isInRange(literal, DTYPES[t.dtype].compute, c)) return null;
   settle(literal, t, c);
   return t;
 }

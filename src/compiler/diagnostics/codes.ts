@@ -92,6 +92,7 @@ export const CODES = {
   "value-as-index": { severity: "error", message: "an index is needed here, and this is {found}", help: "indices are made of loop variables, dimensions, `rank`, `world` and whole numbers; an element of an integer tensor becomes one by index(…)", explain: "What is data becomes an index only where the program says so." },
   "type-mismatch": { severity: "error", message: "{wanted} is needed here, and this is {found}", explain: "Indices, elements and conditions are different things." },
   "needs-cast": { severity: "error", message: "{left} and {right} are mixed", help: "cast one of them: {cast}(…)", explain: "Only literals become elements of another type by themselves." },
+  "number-out-of-range": { severity: "error", message: "the number {number} stands beside {beside}, which is never below {least} or above {greatest}", help: "compute in i64: i64(…)", explain: "A number beside an element is one of its dtype." },
   "needs-float": { severity: "error", message: "'{name}' works on floats, and this is {found}", help: "cast it: f32(…)", explain: "Functions such as exp have no meaning for whole numbers." },
   "division-by-zero": { severity: "error", message: "this divides by zero", explain: "A constant divisor of an index must not be 0." },
   "no-such-rank": { severity: "error", message: "there is no rank {rank} among {world}", help: "ranks count from 0 to world - 1", explain: "A constant rank lies outside the group." },

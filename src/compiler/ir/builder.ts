@@ -5,7 +5,7 @@ import type { LaunchDType, ScalarKind } from "../types/dtype.js";
 import { type Attributes, type Op, type Region, Value } from "./module.js";
 import type { BinaryFunction, Comparison, LoopMap, OpName, Reduction, UnaryFunction } from "./ops.js";
 import { BOOL, INDEX, sameType, scalar, scalarOf, type Type, withScalar } from "./types.js";
-import { foldBinary, foldCompare } from "./functions.js";
+import { foldBinary, foldCompare, wrapped } from "./functions.js";
 
 /** The two factors of a product's terms, and their scales. */
 export type Factors = readonly [Value, Value, ...Value[]];
@@ -55,7 +55,8 @@ export class Builder {
     return this.natural.has(v);
   }
 
-  constant(value: number, type: Type = INDEX): Value {
+  constant(given: number, type: Type = INDEX): Value {
+    const value = wrapped(scalarOf(type), given);
     const v = this.value("const", [], { value }, type);
     this.constants.set(v, value);
     return v;

@@ -2,7 +2,7 @@
  * The scalar functions: one row each, with what every stage knows of it. The printer writes CUDA from here, the executor
  * JavaScript, the reference computes in float64, constants are folded, the prover takes the laws, the cost model the cost.
  */
-import { isFloat, type ScalarKind } from "../types/dtype.js";
+import { HIGHEST, isFloat, LOWEST, type ScalarKind } from "../types/dtype.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "./ops.js";
 
 /**
@@ -251,24 +251,6 @@ export const COMPARE: Readonly<Record<Comparison, ComparisonRow>> = {
   ge: { holds: (a, b) => a >= b, cuda: ">=", javascript: ">=" },
 };
 
-/** The ends of indices are those that a number counts exactly, so that the emulation and a GPU compute on with the same. */
-const LOWEST: Partial<Record<ScalarKind, number>> = {
-  index: Number.MIN_SAFE_INTEGER,
-  i32: -(2 ** 31),
-  u32: 0,
-  i8: -128,
-  u8: 0,
-  bool: 0,
-};
-const HIGHEST: Partial<Record<ScalarKind, number>> = {
-  index: Number.MAX_SAFE_INTEGER,
-  i32: 2 ** 31 - 1,
-  u32: 2 ** 32 - 1,
-  i8: 127,
-  u8: 255,
-  bool: 1,
-};
-
 export interface ReductionRow {
   /** The function that is applied again and again. */
   readonly fn: BinaryFunction;
@@ -282,6 +264,22 @@ export const REDUCE: Readonly<Record<Reduction, ReductionRow>> = {
   min: { fn: "min", identity: (kind) => HIGHEST[kind] ?? Infinity },
   max: { fn: "max", identity: (kind) => LOWEST[kind] ?? -Infinity },
 };
+
+/** A whole number as an integer kind of at most 32 bits has it, which wraps; other kinds have it as it is. */
+export function wrapped(kind: ScalarKind, x: number): number {
+  switch (kind) {
+    case "u32":
+      return x >>> 0;
+    case "i32":
+      return x | 0;
+    case "i8":
+      return (x << 24) >> 24;
+    case "u8":
+      return x & 0xff;
+    default:
+      return x;
+  }
+}
 
 /** Whether a function takes an element of a kind more than a few instructions. */
 export function isSlow(fn: UnaryFunction | BinaryFunction, kind: ScalarKind): boolean {

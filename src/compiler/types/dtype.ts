@@ -56,3 +56,25 @@ export function isInteger(kind: ScalarKind): boolean {
 export function isFloat(kind: ScalarKind): boolean {
   return isDType(kind) && DTYPES[kind].kind === "float";
 }
+
+/**
+ * The smallest number of a kind; none for floats and i64. The ends of indices are those that a number counts exactly, so that the emulation and a GPU compute
+ * on with the same.
+ */
+export const LOWEST: Partial<Record<ScalarKind, number>> = {
+  index: Number.MIN_SAFE_INTEGER,
+  i32: -(2 ** 31),
+  u32: 0,
+  i8: -128,
+  u8: 0,
+  bool: 0,
+};
+/** The largest number of a kind. */
+export const HIGHEST: Partial<Record<ScalarKind, number>> = {
+  index: Number.MAX_SAFE_INTEGER,
+  i32: 2 ** 31 - 1,
+  u32: 2 ** 32 - 1,
+  i8: 127,
+  u8: 255,
+  bool: 1,
+};
