@@ -97,7 +97,8 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     whole: (x) => 0 - x,
     wholeText: (a) => `(0-${a})`,
     cuda: (a) => `-${a}`,
-    law: (t, a) => t.sub(0, a),
+    // From -0, which leaves of 0 what a machine does.
+    law: (t, a) => t.sub(-0, a),
     isSlow: false,
     isExact: true,
   },
@@ -116,7 +117,7 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     wholeText: (a) => `(${a}<0?0-${a}:${a})`,
     cuda: (a) => `fabsf(${a})`,
     wholeCuda: (a) => `(${a} < 0 ? -${a} : ${a})`,
-    law: (t, a) => t.extreme("max", a, t.sub(0, a)),
+    law: (t, a) => t.extreme("max", a, t.sub(-0, a)),
     isSlow: false,
     isExact: true,
   },

@@ -91,7 +91,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
  * rounding: then what it compares is what the claim compares.
  */
 export function isRoundedAsClaimed(kernel: Kernel, options: AnswerOptions): boolean {
-  const algebra = new RoundingAlgebra(dtypesOf(kernel), false, randomPlaces(kernel, options.seed ?? 0).plain);
+  const algebra = new RoundingAlgebra(dtypesOf(kernel), false, randomPlaces(kernel, options.seed ?? 0).plain, false);
   try {
     return new Run(kernel, { ...options, launches: 1 }, algebra).firstDifference() === null;
   } catch (e) {

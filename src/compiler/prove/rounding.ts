@@ -4,16 +4,21 @@
  *
  * What is exact is equal in more forms: operands of + and · may change places, `min` and `max` are sets, as +0 is the greater of two zeros
  * to them, and integers are computed in the ring that they are. A choice of floats by a comparison is no `max`: to a comparison both zeros
- * are equal, so that it is the order of its sides that decides which of them is taken. A product and what it is added to are two operations, since kernels are compiled without
+ * are equal, so that it is the order of its sides that decides which of them is taken. For -0, `x + 0`
+ * is another zero than `x`, and so is `0 - x` than `-x`; a sum is never -0 where one of its terms is not. A product and what it is added to are two operations, since kernels are compiled without
  * contraction (`nvrtcOptions`); in a product of tiles they are one.
  */
+import type { UnaryFunction } from "../ir/ops.js";
 import type { ScalarKind } from "../types/dtype.js";
-import { DTYPES, isDType, type DType } from "../types/dtype.js";
+import { DTYPES, isDType, isFloat, type DType } from "../types/dtype.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
 import type { ExtremeFunction } from "./extremum.js";
 import { Compared } from "./field-values.js";
 import { FieldAlgebra } from "./field.js";
 import { type Fields, NO_PROGRAM, Residues } from "./residues.js";
+
+/** Functions that are never -0. */
+const POSITIVE: ReadonlySet<string> = new Set<UnaryFunction>(["exp", "exp2"]);
 
 /** How a value was made, to print it. */
 interface Making {
@@ -27,6 +32,10 @@ class Float extends Residues {
     { p, q, r }: Residues,
     /** Which it is known to have. */
     readonly dtype: DType | null,
+    /** Whether it may be -0. */
+    readonly mayBeNegativeZero: boolean,
+    /** Whether it is one of the zeros for all data. */
+    readonly isZero: boolean,
   ) {
     super(p, q, r);
   }
@@ -41,8 +50,14 @@ export class RoundingAlgebra extends FieldAlgebra {
   /**
    * @param dtypes of the inputs
    * @param explains whether values will be printed
+   * @param hasSigns whether zeros have signs, which comparisons do not see
    */
-  constructor(inputs: ReadonlyMap<string, DType>, explains = false, fields: Fields = NO_PROGRAM.plain) {
+  constructor(
+    inputs: ReadonlyMap<string, DType>,
+    explains = false,
+    fields: Fields = NO_PROGRAM.plain,
+    private readonly hasSigns = true,
+  ) {
     super(inputs, fields);
     this.whole = new FieldAlgebra(inputs, fields);
     this.makings = explains ? new WeakMap() : null;
@@ -65,42 +80,63 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   protected override leafOf(member: Residues, dtype: DType | undefined): Term {
     return dtype !== undefined && DTYPES[dtype].kind === "float"
-      ? new Float(member, dtype)
+      ? new Float(member, dtype, true, false)
       : super.leafOf(member, dtype);
   }
 
-  private made(fn: string, args: readonly Number_[], commutes: boolean, dtype: DType | null = null): Residues {
-    const result = new Float(super.apply(fn, args, commutes), dtype);
+  private made(fn: string, args: readonly Number_[], commutes: boolean, is: Partial<Float> = {}): Residues {
+    const { dtype = null, mayBeNegativeZero = true, isZero = false } = is;
+    const result = new Float(super.apply(fn, args, commutes), dtype, mayBeNegativeZero, isZero);
     this.makings?.set(result, { fn, args });
     return result;
   }
 
   override apply(fn: string, args: readonly Number_[], commutes = false): Residues {
-    return this.made(fn, args, commutes);
+    return this.made(fn, args, commutes, { mayBeNegativeZero: !POSITIVE.has(fn) });
+  }
+
+  private mayBeNegativeZero(x: Number_): boolean {
+    return typeof x === "number" ? Object.is(x, -0) : !(x instanceof Float) || x.mayBeNegativeZero;
   }
 
   override add(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a + b;
     if (a === b) return this.mul(a, 2);
-    return a === 0 ? b : b === 0 ? a : this.made("+", [a, b], true);
+    return this.unchanged(a, b) ?? this.unchanged(b, a) ?? this.sum("+", [a, b]);
+  }
+
+  /** `a` where adding `b` leaves every `a` as it is: a zero does, but for +0 beside -0. */
+  private unchanged(a: Number_, b: Number_): Number_ | null {
+    const isZero = b === 0 || (b instanceof Float && b.isZero);
+    return isZero && (!this.hasSigns || Object.is(b, -0) || !this.mayBeNegativeZero(a)) ? a : null;
+  }
+
+  private sum(fn: "+" | "+ ·", args: readonly [Number_, Number_]): Residues {
+    const mayBeNegativeZero = args.every((x) => this.mayBeNegativeZero(x));
+    return this.made(fn, args, fn === "+", { mayBeNegativeZero });
   }
 
   override sub(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a - b;
-    return b === 0 ? a : this.made("-", [a, b], false);
+    if (b === 0) return this.add(a, -b);
+    if (a === 0 && (Object.is(a, -0) || !this.hasSigns)) return this.made("-", [b], false);
+    return this.made("-", [a, b], false, { mayBeNegativeZero: this.mayBeNegativeZero(a) });
   }
 
   override mul(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a * b;
-    if (a === 0 || b === 0) return 0;
-    return a === 1 ? b : b === 1 ? a : this.made("·", [a, b], true);
+    if (a === 1) return b;
+    if (b === 1) return a;
+    const isZero = a === 0 || b === 0;
+    if (isZero && !this.hasSigns) return 0;
+    return this.made("·", [a, b], true, { isZero, mayBeNegativeZero: a !== b });
   }
 
   /** A product that is added without being rounded before. */
   fused(total: Number_, a: Number_, b: Number_): Number_ {
     const product = this.mul(a, b);
     if (total === 0 || typeof product === "number") return this.add(total, product);
-    return this.made("+ ·", [total, product], false);
+    return this.unchanged(total, product) ?? this.sum("+ ·", [total, product]);
   }
 
   override div(a: Number_, b: Number_): Number_ {
@@ -111,7 +147,7 @@ export class RoundingAlgebra extends FieldAlgebra {
   }
 
   override poison(buffer: string, rank: number, index: number): Residues {
-    return new Float(super.poison(buffer, rank, index), null);
+    return new Float(super.poison(buffer, rank, index), null, true, false);
   }
 
   override extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
@@ -132,7 +168,8 @@ export class RoundingAlgebra extends FieldAlgebra {
     if (!isDType(to) || DTYPES[to].kind !== "float") return super.cast(from, to, a);
     if (typeof a === "number" || (a instanceof Float && a.dtype === to)) return a;
     if (isDType(from) && DTYPES[from].kind === "float" && DTYPES[from].bytes < DTYPES[to].bytes) return a;
-    return this.made(`to ${to}`, [a], false, to);
+    // What is so small that it is rounded to 0 keeps its sign.
+    return this.made(`to ${to}`, [a], false, { dtype: to, mayBeNegativeZero: !isDType(from) || isFloat(from) });
   }
 
   override accumulator(): Accumulator {
@@ -156,6 +193,7 @@ export class RoundingAlgebra extends FieldAlgebra {
     if (args.length === 0) return fn;
     if (depth > 7) return "…";
     const of = args.map((a) => this.print(a, depth + 1));
+    if (fn === "-" && args.length === 1) return `-${of[0]}`;
     return /^([-+·/]|\+ ·)$/.test(fn) ? `(${of.join(` ${fn} `)})` : `${fn}(${of.join(", ")})`;
   }
 }

@@ -1,6 +1,7 @@
 /** Sums of many values: made in one place, so that each term costs the same. */
 import type { Accumulator, Algebra, Number_ } from "./algebra.js";
 import { ExponentialAlgebra } from "./exponentials.js";
+import { RoundingAlgebra } from "./rounding.js";
 
 interface Sum {
   add(x: Number_): void;
@@ -47,5 +48,6 @@ class TermByTerm implements Sum {
 
 /** An empty sum of floats. */
 export function sumOf(algebra: Algebra): Sum {
-  return algebra instanceof ExponentialAlgebra ? new TermByTerm(algebra) : new GrowingSum(algebra);
+  const isOrdered = algebra instanceof ExponentialAlgebra || algebra instanceof RoundingAlgebra;
+  return isOrdered ? new TermByTerm(algebra) : new GrowingSum(algebra);
 }
