@@ -348,6 +348,13 @@ describe("comparisons of rounded numbers", () => {
     expect(compared("y[i] = where(x[i] * 3 > w[i] * 3, 1, 2)", "where(x[i] > w[i], 1, 2)", { to: "i32" })).toHaveLength(1); // prettier-ignore
   });
 
+  it("are named where no data is in them: what is computed is one number to the program and to the claim", () => {
+    const drifting = "f32(i) / 41.0 * 41.0 == f32(i)";
+    expect(compared(`y[i] = ${drifting}`, "(i == i)", { lengths: [1, 2] })).toEqual([drifting]);
+    const scratch = "scratch b: f32[n] for i in tiles(n) { b[i] = f32(i) / 41.0 * 41.0 }";
+    expect(compared("y[i] = b[i] == f32(i)", "(i == i)", { scratch, lengths: [1, 2] })).toHaveLength(1);
+  });
+
   it("are named where a truth value is made of what the claim does not round", () => {
     const one = { of: "f32", to: "f32" };
     expect(compared("y[i] = bool(x[i] * 1e-30)", "bool(x[i])")).toEqual(["bool(x[i] * 1e-30)"]);

@@ -163,6 +163,10 @@ describe("the summary line", () => {
     expect(summary(copy("x[i] + x@0[i]"), "bf16")).toContain("every n up to rounding and overflow in bf16, ordering");
     expect(summary(copy("x[i] + x@0[i]"))).toContain("every n up to rounding and overflow in f32, ordering");
     expect(summary(copy("x[i] + x@0[i]"), "f8e4m3")).toContain("rounding and overflow in f8e4m3, ordering");
+    // Of indices, too, which are numbers while a proof goes on.
+    const eighths = (value: string): string => summary(copy(`f32(f8e4m3(${value}))`, "f32", value));
+    expect(eighths("f32(i) * 64.0")).toContain("up to rounding and overflow in f8e4m3, ordering");
+    expect(eighths("f32(i % 8)")).toContain("up to rounding in f8e4m3, ordering");
   });
 
   it("says where something is divided by data, and where integers may wrap before more is done with them", () => {

@@ -5,6 +5,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
 import { claimedKernel } from "./claimed.js";
 import { type Lengths, type Obligation, openObligations } from "./obligations.js";
+import { isF8 } from "./values.js";
 import { evaluateExtent, type Extent } from "../types/extent.js";
 import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 
@@ -53,7 +54,8 @@ export function caveatsOf(
   // What program and claim do alike is named once, where the program does it.
   for (const o of claimed === null ? [] : openObligations(claimed, whereClaimed(kernel, lengths), true))
     if (!all.some(({ kind, dtype }) => kind === o.kind && dtype === o.dtype)) all.push(o);
-  const isCompared = ({ kind }: Obligation): boolean => kind === "comparison";
+  // What no data is in is a number to both, whatever operations made it.
+  const isCompared = ({ kind, isOfData }: Obligation): boolean => kind === "comparison" && isOfData;
   const open = all.some(isCompared) && isRoundedAsClaimed() ? all.filter((o) => !isCompared(o)) : all;
   const overflow = [...new Set(open.flatMap(({ kind, dtype }) => (kind === "overflow" ? [dtype] : [])))];
   const floats = overflow.filter(isFloat);
@@ -68,8 +70,6 @@ export function caveatsOf(
     open,
   };
 }
-
-const isF8 = (dtype: DType): boolean => isFloat(dtype) && DTYPES[dtype].bytes === 1;
 
 /** What is said of less than f32 says more than of f32. */
 const narrowest = (dtypes: readonly DType[]): DType[] =>

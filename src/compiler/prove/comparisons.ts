@@ -1,5 +1,5 @@
 /** Comparisons that only choose between what they compare: however that was rounded, it is their minimum or maximum. */
-import type { Kernel, Op, Value } from "../ir/module.js";
+import { type Kernel, type Op, text, type Value } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import { isFloat } from "../types/dtype.js";
@@ -12,6 +12,7 @@ const REPEATED = new Set(["load", "const", "cast", "unary", "binary"]);
 export class Comparisons {
   private readonly uses = new Map<Value, Op[]>();
   private readonly makers = new Map<Value, Op>();
+  private readonly stores = new Map<string, Op[]>();
 
   /** @param of what is known of a value where it is asked */
   constructor(
@@ -21,7 +22,25 @@ export class Comparisons {
     walkKernel(kernel, (op) => {
       for (const r of op.results) this.makers.set(r, op);
       for (const v of op.operands) this.uses.set(v, [...(this.uses.get(v) ?? []), op]);
+      if (op.name === "store")
+        this.stores.set(text(op, "buffer"), [...(this.stores.get(text(op, "buffer")) ?? []), op]);
     });
+  }
+
+  /** Whether elements of inputs, or numbers of the launch, are in what an op computes; not whether they choose. */
+  isOfData(op: Op, seen = new Set<Op>()): boolean {
+    if (seen.has(op)) return false;
+    seen.add(op);
+    if (op.name === "scalar") return true;
+    const made = op.regions.flatMap(({ ops }) => ops.at(-1)?.operands ?? []);
+    if (op.name !== "load") return [...op.operands, ...made].some((v) => this.isMadeOfData(v, seen));
+    const stored = this.stores.get(text(op, "buffer"));
+    return stored === undefined || stored.some((store) => this.isMadeOfData(store.operands[0]!, seen));
+  }
+
+  private isMadeOfData(v: Value, seen: Set<Op>): boolean {
+    const maker = this.makers.get(v);
+    return maker !== undefined && this.isOfData(maker, seen);
   }
 
   /** The ops that have a value as an operand. */

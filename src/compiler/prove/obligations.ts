@@ -51,6 +51,8 @@ export interface Obligation {
   /** What has to fit; of others, the dtype that is computed in. */
   readonly dtype: DType;
   readonly span: Span;
+  /** Whether elements of inputs are in it, or numbers of the launch; asked of comparisons alone. */
+  readonly isOfData: boolean;
   /** Why it deserves a warning: a result may be another one, not only less exact. */
   readonly warns: Warns | null;
 }
@@ -139,7 +141,8 @@ class Walk {
   private readonly note = (kind: ObligationKind, dtype: ScalarKind, op: Op): void => {
     if (!isDType(dtype) || (this.isClaim && kind === "overflow" && isFloat(dtype) && op.name !== "cast")) return;
     const key = `${kind} ${dtype} ${op.span.start}-${op.span.end}`;
-    if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span, warns: warningOf(kind, op) });
+    const isOfData = kind !== "comparison" || this.comparisons.isOfData(op);
+    if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span, isOfData, warns: warningOf(kind, op) });
   };
 
   // -- regions ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /** Scalar operations on numbers, where they are known, and on terms, where they stand for data. */
-import { BINARY, foldBinary, foldCompare, REDUCE, UNARY } from "../ir/functions.js";
+import { BINARY, foldBinary, foldCompare, REDUCE, UNARY, wrapped } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import { isInteger, type ScalarKind } from "../types/dtype.js";
+import { DTYPES, HIGHEST, isDType, isFloat, isInteger, LOWEST, type ScalarKind } from "../types/dtype.js";
 import type { Algebra, Number_, Term } from "./algebra.js";
 import { CannotTell } from "./results.js";
 
@@ -10,21 +10,8 @@ export const OPAQUE: Term = { id: 0 };
 
 /** Arithmetic of a known number in an integer kind wraps. */
 export function wrap(kind: ScalarKind, x: number): number {
-  switch (kind) {
-    case "u32":
-      return x >>> 0;
-    case "i32":
-      return x | 0;
-    case "i8":
-      return (x << 24) >> 24;
-    case "u8":
-      return x & 0xff;
-    case "i64":
-      if (Number.isSafeInteger(x) || Math.abs(x) === Infinity) return x;
-      throw new CannotTell("it computes with known whole numbers beyond 2^53");
-    default:
-      return x;
-  }
+  if (kind !== "i64" || Number.isSafeInteger(x) || Math.abs(x) === Infinity) return wrapped(kind, x);
+  throw new CannotTell("it computes with known whole numbers beyond 2^53");
 }
 
 const WIDE: Partial<Record<BinaryFunction, (a: bigint, b: bigint) => bigint>> = {
@@ -120,9 +107,23 @@ export function selectOf(algebra: Algebra | null, condition: Number_, a: Number_
   return a === b ? a : algebra.select(condition, a, b);
 }
 
+export const isF8 = (kind: ScalarKind): boolean => kind === "f8e4m3" || kind === "f8e5m2";
+
+/** What a float is as a whole number: without its fraction, and of what is too large the end of what is computed with. */
+function saturated(to: ScalarKind, x: number): number {
+  const kind = isDType(to) ? DTYPES[to].compute : to;
+  if (kind === "index" || kind === "i64") return Number.isFinite(x) ? Math.trunc(x) : wrap("i64", NaN);
+  return x === x ? Math.trunc(Math.max(LOWEST[kind]!, Math.min(HIGHEST[kind]!, x))) : 0;
+}
+
 export function castOf(algebra: Algebra | null, from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
   // Whatever differs from 0 is true.
   if (to === "bool" && from !== "bool") return compareOf(algebra, "ne", a, 0);
-  if (typeof a === "number") return isInteger(to) || to === "index" ? wrap(to, Math.trunc(a)) : a;
+  if (typeof a === "number") {
+    if (isInteger(to) || to === "index") return wrap(to, isFloat(from) ? saturated(to, a) : Math.trunc(a));
+    // What may be too large for it is noted.
+    if (isF8(to)) algebra?.cast(from, to, a);
+    return a;
+  }
   return algebra === null ? OPAQUE : algebra.cast(from, to, a);
 }

@@ -19,6 +19,14 @@ const METHODS: Partial<Record<BinaryFunction, (a: string, b: string) => string>>
   max: (a, b) => `A.extreme("max",${a},${b})`,
 };
 
+/** A whole number in few bits, as `wrap` in `prove/values.ts` has it. */
+const WRAPPED: Partial<Record<ScalarKind, (a: string) => string>> = {
+  u32: (a) => `(${a}>>>0)`,
+  i32: (a) => `(${a}|0)`,
+  u8: (a) => `(${a}&255)`,
+  i8: (a) => `(${a}<<24>>24)`,
+};
+
 function isWider(from: ScalarKind, to: ScalarKind): boolean {
   return isDType(from) && isDType(to) && isFloat(from) && DTYPES[from].bytes < DTYPES[to].bytes;
 }
@@ -34,9 +42,9 @@ function knownText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): 
   const isLiteral = /^[1-9]\d*$/.test(b);
   if (kind === "i8" || kind === "u8" || kind === "i64") return null;
   if (kind === "u32" || kind === "i32") {
-    const wrap = kind === "u32" ? ">>>0" : "|0";
-    if (fn === "mul") return `(Math.imul(${a},${b})${wrap})`;
-    return operator === null ? null : `((${a}${operator}${b})${wrap})`;
+    const wrapped = WRAPPED[kind]!;
+    if (fn === "mul") return wrapped(`Math.imul(${a},${b})`);
+    return operator === null ? null : wrapped(`(${a}${operator}${b})`);
   }
   if (operator !== null) return `(${a}${operator}${b})`;
   if (fn === "min" || fn === "max") return `${fn}(${a},${b})`;
@@ -53,13 +61,13 @@ function binary(hasData: boolean, fn: BinaryFunction, kind: ScalarKind, a: Form,
 }
 
 function cast(hasData: boolean, from: ScalarKind, to: ScalarKind, a: Form): Form {
-  if (a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
-    const truth = to === "bool" && from !== "bool" ? `(${a.text}!==0?1:0)` : null;
-    const text = truth ?? (to === "u32" ? `(${a.text}>>>0)` : to === "i32" ? `(${a.text}|0)` : a.text);
-    return { text, isKnown: true };
+  const isNoted = hasData && (to === "f8e4m3" || to === "f8e5m2");
+  if (!isNoted && a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
+    if (to === "bool") return { text: from === "bool" ? a.text : `(${a.text}!==0?1:0)`, isKnown: true };
+    return { text: WRAPPED[to]?.(a.text) ?? a.text, isKnown: true };
   }
-  // To a wider float nothing is rounded.
-  if (isFloat(to) && (!hasData || a.isKnown || isWider(from, to))) return a;
+  // To a wider float nothing is rounded; what is too large for an f8 is noted.
+  if (isFloat(to) && !isNoted && (!hasData || a.isKnown || isWider(from, to))) return a;
   return { text: `castOf(A,"${from}","${to}",${a.text})`, isKnown: a.isKnown };
 }
 
