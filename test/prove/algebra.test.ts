@@ -18,7 +18,12 @@ const inField = (make: Make): boolean => {
   const algebra = new FieldAlgebra();
   return algebra.isSame(...pair(algebra, make));
 };
-const atData = (make: Make): string => compareAtData(...pair(new ExactAlgebra(), make), () => null);
+const atData = (make: Make): string =>
+  compareAtData(
+    ...pair(new ExactAlgebra(), make),
+    () => null,
+    () => "f32",
+  );
 
 const EQUAL: Readonly<Record<string, Make>> = {
   "sums in any order": (a, x, y, z) => [a.add(a.add(x, y), z), a.add(z, a.add(y, x))],

@@ -19,6 +19,7 @@ import { Signature } from "./signature.js";
 import { type ElementAt, Expectation } from "./specification.js";
 import { proveReplicas } from "./replicas.js";
 import {
+  computedInOf,
   dtypesOf,
   EXPONENTIALS,
   hasChoices,
@@ -103,7 +104,7 @@ export function isRoundedAsClaimed(kernel: Kernel, options: AnswerOptions): bool
 /** The difference that is left where terms are looked into: all data is tried where there is little, else all orders of it. */
 function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Place): Place | null {
   const rangeOf = rangesOf(kernel, options.dims);
-  const data = isOfFewIntegers(kernel) ? new AllData(rangeOf) : null;
+  const data = isOfFewIntegers(kernel) ? new AllData(rangeOf, computedInOf(kernel)) : null;
   if (data === null && !hasChoices(kernel)) return difference;
   const isSame = sameForAllData(kernel, options.seed ?? 0);
   const cases: Cases = new Cases((): ExactAlgebra => algebra, { rangeOf, isSame });
@@ -296,8 +297,9 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
       new ExactAlgebra(dtypesOf(kernel), undefined, rangesOf(kernel, options.dims)),
     ).values(place);
     const rangeOf = rangesOf(kernel, options.dims);
-    const isRefuted = isOfFewIntegers(kernel) && new AllData(rangeOf).areEqual(got, wanted) === false;
-    const atData = isRefuted ? "differ" : compareAtData(got, wanted, rangeOf, options.seed ?? 0);
+    const computedIn = computedInOf(kernel);
+    const isRefuted = isOfFewIntegers(kernel) && new AllData(rangeOf, computedIn).areEqual(got, wanted) === false;
+    const atData = isRefuted ? "differ" : compareAtData(got, wanted, rangeOf, computedIn, options.seed ?? 0);
     if (atData !== "differ") {
       const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";
       throw new CannotTell(

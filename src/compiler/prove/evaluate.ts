@@ -2,6 +2,7 @@
 import { UNARY } from "../ir/functions.js";
 import type { Number_, Term } from "./algebra.js";
 import { appearanceOf, Applied, Leaf, partsOfTerm, Poison, Product, Sum } from "./terms.js";
+import type { ComputeDType } from "../types/dtype.js";
 import type { RangeOf } from "./whole-numbers.js";
 
 const FUNCTIONS: Readonly<Record<string, (...x: number[]) => number>> = {
@@ -42,13 +43,21 @@ function hash(id: number, sample: number): number {
   return ((z ^ (z >>> 15)) >>> 0) / 2 ** 32;
 }
 
+/** Integers of 32 bits, as whole numbers. */
+type Wrapped = (x: number) => number;
+const WRAPPED: Readonly<Partial<Record<ComputeDType, Wrapped>>> = { i32: (x) => x | 0, u32: (x) => x >>> 0 };
+
 /** Evaluates terms at what `datum` says of their leaves and of memory that nobody has written. */
 class Sample {
   private readonly known = new Map<Term, number>();
   /** The largest number that was met on the way. */
   largest = 0;
 
-  constructor(private readonly datum: (t: Leaf | Poison) => number) {}
+  /** @param wrapped where all is computed in integers of 32 bits, which wrap; null: in numbers */
+  constructor(
+    private readonly datum: (t: Leaf | Poison) => number,
+    private readonly wrapped: Wrapped | null = null,
+  ) {}
 
   value(x: Number_): number {
     if (typeof x === "number") return x;
@@ -60,11 +69,41 @@ class Sample {
 
   private compute(t: Term): number {
     if (t instanceof Leaf || t instanceof Poison) return this.datum(t);
+    return this.wrapped === null ? this.number(t) : this.wrapped(this.bits(t));
+  }
+
+  /** A value of which 32 bits count. */
+  private bits(t: Term): number {
+    if (t instanceof Product) return t.factors.reduce((a, f) => Math.imul(a, this.value(f)), 1);
+    if (!(t instanceof Sum)) return this.number(t);
+    return t.terms.reduce((a, x, i) => (a + Math.imul(t.coefficients[i]!, this.value(x))) | 0, t.constant);
+  }
+
+  private number(t: Term): number {
     if (t instanceof Product) return t.factors.reduce((a, f) => a * this.value(f), 1);
     if (t instanceof Sum) return t.terms.reduce((a, x, i) => a + t.coefficients[i]! * this.value(x), t.constant);
     if (t instanceof Applied) return functionOf(t.fn)?.(...t.args.map((a) => this.value(a))) ?? NaN;
     return NaN;
   }
+}
+
+/** Says what an element of an input is computed in. */
+export type ComputedIn = (leaf: Leaf) => ComputeDType;
+
+/** What wraps where all elements are computed in one kind of integers; what is made wider on the way is not told from what is not. */
+function wrappedOf(values: readonly Number_[], computedIn: ComputedIn): Wrapped | null {
+  const kinds = new Set<ComputeDType>();
+  const seen = new Set<Number_>();
+  const look = (x: Number_): void => {
+    if (typeof x === "number" || seen.has(x)) return;
+    seen.add(x);
+    if (x instanceof Leaf) kinds.add(computedIn(x));
+    if (x instanceof Sum && ![x.constant, ...x.coefficients].every(Number.isSafeInteger)) kinds.add("f32");
+    partsOfTerm(x).forEach(look);
+  };
+  values.forEach(look);
+  const [kind] = kinds;
+  return kinds.size === 1 ? (WRAPPED[kind!] ?? null) : null;
 }
 
 /** Samples of numbers that are easy to compute with; of numbers that values are compared with; of the ends of what data may be. */
@@ -95,15 +134,22 @@ const isRounded = (x: number): boolean => Number.isFinite(x) && !Number.isIntege
 
 /**
  * Whether two values are the same at some random data where the second is a number (`differs`: at some they are not; `agree`:
- * at all; `unknown`: there was no such data). Integers are whole, in their range.
+ * at all; `unknown`: there was no such data). Integers are whole, in their range, and differ only where they do so when they wrap, too.
  */
-export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf, seed = 0): "differ" | "agree" | "unknown" {
+export function compareAtData(
+  a: Number_,
+  b: Number_,
+  rangeOf: RangeOf,
+  computedIn: ComputedIn,
+  seed = 0,
+): "differ" | "agree" | "unknown" {
   let compared = 0;
+  const wrapped = wrappedOf([a, b], computedIn);
   const { constants, hasWhole, hasRounded } = metIn([a, b], rangeOf);
   for (let s = 1; s <= PLAIN + COMPARED + EXTREME; s++) {
     const isPlain = s <= PLAIN;
     let isWhole = true;
-    const sample = new Sample((t) => {
+    const datum = (t: Leaf | Poison): number => {
       const random = hash(t.id ^ Math.imul(seed, 0x2c1b3c6d), s);
       isWhole &&= t instanceof Leaf && rangeOf(t) !== null;
       if (t instanceof Poison) return 1e3 * (4 * random - 2);
@@ -116,12 +162,14 @@ export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf, seed = 0
       if (range === null) return valueOf(random, s, [-2, 2], false);
       const [from, to] = [Math.max(range[0], -1000), Math.min(range[1], 1000)];
       return from < to ? valueOf(random, s, [from, to], true) : range[0];
-    });
+    };
+    const sample = new Sample(datum);
     const [x, y] = [sample.value(a), sample.value(b)];
     if (!Number.isFinite(y)) continue;
     // What wraps, or is no number on the way, says nothing.
     if (!isPlain && !(sample.largest < (hasWhole ? LARGEST_INTEGER : Infinity))) continue;
     compared++;
+    if (x !== y && isEqualWrapped(a, b, datum, wrapped)) continue;
     // Whole numbers that are held exactly are equal or not; floats bear the error of their coefficients.
     if (isWhole && x !== y && Number.isSafeInteger(x) && Number.isSafeInteger(y)) return "differ";
     const precision = hasRounded ? ROUNDED_PRECISION : PRECISION;
@@ -129,6 +177,12 @@ export function compareAtData(a: Number_, b: Number_, rangeOf: RangeOf, seed = 0
     if (!(Math.abs(x - y) <= slack)) return "differ";
   }
   return compared === 0 ? "unknown" : "agree";
+}
+
+function isEqualWrapped(a: Number_, b: Number_, datum: (t: Leaf | Poison) => number, wrapped: Wrapped | null): boolean {
+  if (wrapped === null) return false;
+  const sample = new Sample(datum, wrapped);
+  return wrapped(sample.value(a)) === wrapped(sample.value(b));
 }
 
 interface Met {
@@ -173,11 +227,18 @@ const MOST_NODES = 200;
 export class AllData {
   private readonly known = new Map<string, boolean | null>();
 
-  constructor(private readonly rangeOf: RangeOf) {}
+  constructor(
+    private readonly rangeOf: RangeOf,
+    private readonly computedIn: ComputedIn,
+  ) {}
 
   /** Whether two values are equal for all data; null where there is too much of it, or some of it wraps. */
   areEqual(a: Number_, b: Number_): boolean | null {
-    const look = appearanceOf([a, b], MOST_NODES, (leaf) => String(this.rangeOf(leaf)?.join("..")));
+    const look = appearanceOf(
+      [a, b],
+      MOST_NODES,
+      (leaf) => `${this.rangeOf(leaf)?.join("..")} ${this.computedIn(leaf)}`,
+    );
     if (look === null || look.hasPoison) return null;
     let equal = this.known.get(look.text);
     if (equal === undefined) this.known.set(look.text, (equal = this.tryAll(a, b, look.leaves)));
@@ -195,6 +256,7 @@ export class AllData {
     }
     if (!(cases <= MOST_CASES)) return null;
     let wraps = false;
+    const wrapped = wrappedOf([a, b], this.computedIn);
     for (let n = 0; n < cases; n++) {
       const values = new Map<Term, number>();
       let rest = n;
@@ -204,9 +266,10 @@ export class AllData {
         values.set(leaf, from + (rest % size));
         rest = Math.floor(rest / size);
       });
-      const sample = new Sample((t) => values.get(t)!);
+      const datum = (t: Leaf | Poison): number => values.get(t)!;
+      const sample = new Sample(datum);
       const [x, y] = [sample.value(a), sample.value(b)];
-      if (sample.largest >= LARGEST_INTEGER) wraps = true;
+      if (sample.largest >= LARGEST_INTEGER || (x !== y && isEqualWrapped(a, b, datum, wrapped))) wraps = true;
       else if (!(x === y))
         return Number.isFinite(y) && Math.abs(x - y) > 1e-6 * Math.max(1, Math.abs(y)) ? false : null;
     }

@@ -8,6 +8,7 @@ import type { SignatureTensor } from "../manifest.js";
 import type { Span } from "../source.js";
 import { type DType, DTYPES, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
+import type { ComputedIn } from "./evaluate.js";
 import { keyOf, type Places, placesOf } from "./residues.js";
 import type { Place } from "./results.js";
 import type { RangeOf } from "./whole-numbers.js";
@@ -42,6 +43,12 @@ export function rangesOf(kernel: Kernel, dims: DimValues): RangeOf {
     ...kernel.scalars.map((s) => [s.name, INTEGER_LIMITS[s.dtype] ?? null] as const),
   ]);
   return (leaf) => ranges.get(leaf.buffer) ?? null;
+}
+
+/** What the elements of inputs are computed in. */
+export function computedInOf(kernel: Kernel): ComputedIn {
+  const dtypes = new Map<string, DType>([...kernel.inputs, ...kernel.scalars].map((t) => [t.name, t.dtype]));
+  return (leaf) => DTYPES[dtypes.get(leaf.buffer)!].compute;
 }
 
 function rangeOf({ dtype, values }: SignatureTensor, dims: DimValues): readonly [number, number] | null {
