@@ -5,6 +5,7 @@
  */
 import { type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { type DimValues, type Extent, extentNames } from "../types/extent.js";
+import { isContradiction } from "./contradictions.js";
 import { isNeverLess } from "./never-less.js";
 import { both, compareRange, extentRange, type Range, rangeOf } from "./ranges.js";
 import { between, type Bounds, type Box, operandsOf, Queue } from "./search-boxes.js";
@@ -60,7 +61,9 @@ export class Search {
     parents: readonly Parent[],
     private readonly tests: readonly Test[],
   ) {
-    this.isNever = tests.some((t) => "less" in t && isNeverLess(t.less, t.than, kernel.world, makers));
+    this.isNever =
+      tests.some((t) => "less" in t && isNeverLess(t.less, t.than, kernel.world, makers)) ||
+      isContradiction(kernel, makers, parents, tests);
     const loops = parents.filter(({ op }) => op.operands.length > 1);
     const tested = this.behind(tests.flatMap(valuesOf));
     const needed = new Set([...tested, ...this.behind(loops.flatMap(({ op }) => op.operands))]);
