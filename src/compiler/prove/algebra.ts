@@ -43,6 +43,8 @@ export interface Algebra {
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_;
   /** Of another kind: whole numbers of 8 bits wrap, fractions are cut off; how floats are rounded, algebras differ about. */
   cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_;
+  /** A known number as a float dtype has it, where that counts. */
+  rounded?(to: DType, x: number): number;
   /** Dtypes that something was rounded to that may lie beyond their largest number. */
   readonly overflows: ReadonlySet<DType>;
   /** For arithmetic on integers, which is exact but that it wraps. */

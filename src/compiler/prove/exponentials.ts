@@ -139,6 +139,10 @@ export class ExponentialAlgebra implements Algebra {
     return this.both((f, x) => f.cast(from, to, x(a)), isPositive(a) && !(isDType(to) && DTYPES[to].kind === "int"));
   }
 
+  rounded(to: DType, x: number): number {
+    return this.values.rounded(to, x);
+  }
+
   compare(fn: Comparison, a: Number_, b: Number_): Number_ {
     return this.both((f, x) => f.compare(fn, x(a), x(b)), false);
   }

@@ -235,6 +235,11 @@ export class FieldAlgebra implements Algebra {
     return new Wrapped(this.apply(`to ${to}`, [unwrapped]), unwrapped, to);
   }
 
+  rounded(to: DType, x: number): number {
+    this.cast("f32", to, x);
+    return x;
+  }
+
   /** Whether a value is a quotient that is no larger: some x by a maximum of which ±x · f are members, with 1 / f no larger. */
   private isAtMost(a: Number_, most: number): boolean {
     if (typeof a === "number") return Math.abs(a) <= most;

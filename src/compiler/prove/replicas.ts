@@ -72,6 +72,8 @@ function replicaThatDiffers(
   algebra: Algebra,
 ): { tensor: SignatureTensor; at: number; launch: number; first: Replica; other: Replica } | null {
   const ended: Number_[][][][] = [];
+  const isOne = (a: Number_, b: Number_): boolean =>
+    typeof a === "number" && typeof b === "number" ? Object.is(a, b) : a === b || algebra.isSame(a, b);
   // What earlier launches left has no part in an answer that is right, and this is asked of no other.
   const machine = execute(kernel, { ...options, launches: 1 }, algebra, false, (m, rank, launch) => {
     (ended[launch] ??= [])[rank] = outputs.map((t) => m.memory[m.bufferNumber(t.name)]![rank]!.slice());
@@ -84,7 +86,7 @@ function replicaThatDiffers(
         for (let at = 0; at < machine.lengths[machine.bufferNumber(tensor.name)]!; at++) {
           const [value, known] = [mine[at], its[at]];
           // What nobody has written is no value; the answer says so where that matters.
-          if (value === known || value === undefined || known === undefined || algebra.isSame(value, known)) continue;
+          if (value === undefined || known === undefined || isOne(value, known)) continue;
           return { tensor, at, launch, first: { rank: leader, value: known }, other: { rank, value } };
         }
       }

@@ -11,6 +11,7 @@
 import type { UnaryFunction } from "../ir/ops.js";
 import type { ScalarKind } from "../types/dtype.js";
 import { DTYPES, isDType, isFloat, type DType } from "../types/dtype.js";
+import { decode, encode } from "../types/formats.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
 import type { ExtremeFunction } from "./extremum.js";
 import { Compared } from "./field-values.js";
@@ -36,6 +37,8 @@ class Float extends Residues {
     readonly mayBeNegativeZero: boolean,
     /** Whether it is one of the zeros for all data. */
     readonly isZero: boolean,
+    /** What this is the negative of, if that is how it was made. */
+    readonly opposite: Number_ | null = null,
   ) {
     super(p, q, r);
   }
@@ -50,13 +53,13 @@ export class RoundingAlgebra extends FieldAlgebra {
   /**
    * @param dtypes of the inputs
    * @param explains whether values will be printed
-   * @param hasSigns whether zeros have signs, which comparisons do not see
+   * @param areBits whether zeros have signs, and numbers are rounded: comparisons do not see the one, and claims have no other numbers
    */
   constructor(
     inputs: ReadonlyMap<string, DType>,
     explains = false,
     fields: Fields = NO_PROGRAM.plain,
-    private readonly hasSigns = true,
+    private readonly areBits = true,
   ) {
     super(inputs, fields);
     this.whole = new FieldAlgebra(inputs, fields);
@@ -85,8 +88,8 @@ export class RoundingAlgebra extends FieldAlgebra {
   }
 
   private made(fn: string, args: readonly Number_[], commutes: boolean, is: Partial<Float> = {}): Residues {
-    const { dtype = null, mayBeNegativeZero = true, isZero = false } = is;
-    const result = new Float(super.apply(fn, args, commutes), dtype, mayBeNegativeZero, isZero);
+    const { dtype = null, mayBeNegativeZero = true, isZero = false, opposite = null } = is;
+    const result = new Float(super.apply(fn, args, commutes), dtype, mayBeNegativeZero, isZero, opposite);
     this.makings?.set(result, { fn, args });
     return result;
   }
@@ -108,7 +111,7 @@ export class RoundingAlgebra extends FieldAlgebra {
   /** `a` where adding `b` leaves every `a` as it is: a zero does, but for +0 beside -0. */
   private unchanged(a: Number_, b: Number_): Number_ | null {
     const isZero = b === 0 || (b instanceof Float && b.isZero);
-    return isZero && (!this.hasSigns || Object.is(b, -0) || !this.mayBeNegativeZero(a)) ? a : null;
+    return isZero && (!this.areBits || Object.is(b, -0) || !this.mayBeNegativeZero(a)) ? a : null;
   }
 
   private sum(fn: "+" | "+ ·", args: readonly [Number_, Number_]): Residues {
@@ -118,18 +121,43 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   override sub(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a - b;
-    if (b === 0) return this.add(a, -b);
-    if (a === 0 && (Object.is(a, -0) || !this.hasSigns)) return this.made("-", [b], false);
-    return this.made("-", [a, b], false, { mayBeNegativeZero: this.mayBeNegativeZero(a) });
+    return this.add(a, this.negative(b));
+  }
+
+  /** With the other sign: exact, whatever it is. */
+  private negative(x: Number_): Number_ {
+    if (typeof x === "number") return -x;
+    if (x instanceof Float && x.opposite !== null) return x.opposite;
+    const { dtype = null, isZero = false } = x instanceof Float ? x : ({} as Partial<Float>);
+    return this.made("-", [x], false, { dtype, isZero, opposite: x });
+  }
+
+  /** Without a sign that goes through products, and whether it had one. */
+  private unsigned(x: Number_): readonly [Number_, boolean] {
+    if (typeof x === "number") return [Math.abs(x), x < 0 || Object.is(x, -0)];
+    return x instanceof Float && x.opposite !== null ? [x.opposite, true] : [x, false];
+  }
+
+  private signed(isNegative: boolean, x: Number_): Number_ {
+    return isNegative ? this.negative(x) : x;
   }
 
   override mul(a: Number_, b: Number_): Number_ {
     if (typeof a === "number" && typeof b === "number") return a * b;
+    const [[x, hasSign], [y, hasOther]] = [this.unsigned(a), this.unsigned(b)];
+    return this.signed(hasSign !== hasOther, this.product(x, y));
+  }
+
+  private product(a: Number_, b: Number_): Number_ {
     if (a === 1) return b;
     if (b === 1) return a;
     const isZero = a === 0 || b === 0;
-    if (isZero && !this.hasSigns) return 0;
+    if (isZero && !this.areBits) return 0;
     return this.made("·", [a, b], true, { isZero, mayBeNegativeZero: a !== b });
+  }
+
+  override rounded(to: DType, x: number): number {
+    return this.areBits ? decode(to, encode(to, x)) : x;
   }
 
   /** A product that is added without being rounded before. */
@@ -140,10 +168,11 @@ export class RoundingAlgebra extends FieldAlgebra {
   }
 
   override div(a: Number_, b: Number_): Number_ {
-    if (typeof b !== "number") return this.made("/", [a, b], false);
-    if (typeof a === "number") return a / b;
+    if (typeof a === "number" && typeof b === "number") return a / b;
     // By a power of 2 both are exact.
-    return Number.isInteger(Math.log2(Math.abs(b))) ? this.mul(a, 1 / b) : this.made("/", [a, b], false);
+    if (typeof b === "number" && Number.isInteger(Math.log2(Math.abs(b)))) return this.mul(a, 1 / b);
+    const [[x, hasSign], [y, hasOther]] = [this.unsigned(a), this.unsigned(b)];
+    return this.signed(hasSign !== hasOther, this.made("/", [x, y], false));
   }
 
   override poison(buffer: string, rank: number, index: number): Residues {
@@ -168,6 +197,7 @@ export class RoundingAlgebra extends FieldAlgebra {
     if (!isDType(to) || DTYPES[to].kind !== "float") return super.cast(from, to, a);
     if (typeof a === "number" || (a instanceof Float && a.dtype === to)) return a;
     if (isDType(from) && DTYPES[from].kind === "float" && DTYPES[from].bytes < DTYPES[to].bytes) return a;
+    if (a instanceof Float && a.opposite !== null) return this.negative(this.cast(from, to, a.opposite));
     // What is so small that it is rounded to 0 keeps its sign.
     return this.made(`to ${to}`, [a], false, { dtype: to, mayBeNegativeZero: !isDType(from) || isFloat(from) });
   }
@@ -182,7 +212,7 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   /** Short text of a value. */
   print(x: Number_, depth = 0): string {
-    if (typeof x === "number") return String(x);
+    if (typeof x === "number") return Object.is(x, -0) ? "-0" : String(x);
     if (x instanceof Compared && depth <= 7) {
       const [a, b] = [x.a, x.b].map((side) => this.print(side, depth + 1));
       return `${x.isNegated ? "not " : ""}(${a} ${x.fn === "lt" ? "<" : "=="} ${b})`;
@@ -193,7 +223,7 @@ export class RoundingAlgebra extends FieldAlgebra {
     if (args.length === 0) return fn;
     if (depth > 7) return "…";
     const of = args.map((a) => this.print(a, depth + 1));
-    if (fn === "-" && args.length === 1) return `-${of[0]}`;
+    if (fn === "-") return `-${of[0]}`;
     return /^([-+·/]|\+ ·)$/.test(fn) ? `(${of.join(` ${fn} `)})` : `${fn}(${of.join(", ")})`;
   }
 }

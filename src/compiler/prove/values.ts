@@ -1,7 +1,7 @@
 /** Scalar operations on numbers, where they are known, and on terms, where they stand for data. */
 import { BINARY, foldBinary, foldCompare, REDUCE, UNARY, wrapped } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import { DTYPES, HIGHEST, isDType, isFloat, isInteger, LOWEST, type ScalarKind } from "../types/dtype.js";
+import { type DType, DTYPES, HIGHEST, isDType, isFloat, isInteger, LOWEST, type ScalarKind } from "../types/dtype.js";
 import type { Algebra, Number_, Term } from "./algebra.js";
 import { CannotTell } from "./results.js";
 
@@ -121,9 +121,8 @@ export function castOf(algebra: Algebra | null, from: ScalarKind, to: ScalarKind
   if (to === "bool" && from !== "bool") return compareOf(algebra, "ne", a, 0);
   if (typeof a === "number") {
     if (isInteger(to) || to === "index") return wrap(to, isFloat(from) ? saturated(to, a) : Math.trunc(a));
-    // What may be too large for it is noted.
-    if (isF8(to)) algebra?.cast(from, to, a);
-    return a;
+    // An index has one zero.
+    return isFloat(to) ? (algebra?.rounded?.(to as DType, isFloat(from) ? a : a + 0) ?? a) : a;
   }
   return algebra === null ? OPAQUE : algebra.cast(from, to, a);
 }

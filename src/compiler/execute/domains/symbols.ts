@@ -5,6 +5,7 @@
 import { BINARY, COMPARE } from "../../ir/functions.js";
 import type { BinaryFunction } from "../../ir/ops.js";
 import { DTYPES, isDType, isFloat, type ScalarKind } from "../../types/dtype.js";
+import { decode, encode } from "../../types/formats.js";
 import { at } from "../semantics/memory.js";
 import type { Domain, Form } from "../setting.js";
 
@@ -36,6 +37,12 @@ function literal(x: number): string {
   return x < 0 || Object.is(x, -0) ? `(${Object.is(x, -0) ? "-0" : x})` : String(x);
 }
 
+/** The same of a kind, which may have no such number. */
+function literalOf(hasData: boolean, kind: ScalarKind, x: number): string {
+  const isRounded = hasData && isDType(kind) && isFloat(kind) && decode(kind, encode(kind, x)) !== x;
+  return isRounded ? `(castOf(A,"f32","${kind}",${literal(x)}))` : literal(x);
+}
+
 /** Arithmetic of two known numbers as JavaScript has it; null where it takes more. See `known` in `prove/values.ts`. */
 function knownText(fn: BinaryFunction, kind: ScalarKind, a: string, b: string): string | null {
   const operator = PLAIN.has(fn) ? BINARY[fn].operator : null;
@@ -61,13 +68,13 @@ function binary(hasData: boolean, fn: BinaryFunction, kind: ScalarKind, a: Form,
 }
 
 function cast(hasData: boolean, from: ScalarKind, to: ScalarKind, a: Form): Form {
-  const isNoted = hasData && (to === "f8e4m3" || to === "f8e5m2");
-  if (!isNoted && a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
+  const isRounded = hasData && isFloat(to) && !isWider(from, to);
+  if (!isRounded && a.isKnown && (from === "index" || from === "bool" || from === "u32" || from === "i32")) {
     if (to === "bool") return { text: from === "bool" ? a.text : `(${a.text}!==0?1:0)`, isKnown: true };
     return { text: WRAPPED[to]?.(a.text) ?? a.text, isKnown: true };
   }
-  // To a wider float nothing is rounded; what is too large for an f8 is noted.
-  if (isFloat(to) && !isNoted && (!hasData || a.isKnown || isWider(from, to))) return a;
+  // To a wider float nothing is rounded.
+  if (isFloat(to) && !isRounded) return a;
   return { text: `castOf(A,"${from}","${to}",${a.text})`, isKnown: a.isKnown };
 }
 
@@ -95,7 +102,7 @@ export function symbols(hasData: boolean, helpers: SymbolHelpers): Domain {
     hasData,
     isSymbolic: true,
     checksDivisors: false,
-    literal: (_kind, value) => ({ text: literal(value), isKnown: true }),
+    literal: (kind, value) => ({ text: literalOf(hasData, kind, value), isKnown: true }),
     scalar: (_kind, name) => ({
       text: hasData ? `A.leavesOf(f.launch,${JSON.stringify(name)},-1)(0)` : "OPAQUE",
       isKnown: false,
