@@ -4,6 +4,7 @@ import type { Span } from "../source.js";
 import type { DimValues } from "../types/extent.js";
 import type { Claims, Proof, ProveOptions } from "./claims.js";
 import { type Coverage, type Unreached, unreachedOf, untaken } from "./coverage.js";
+import type { Lengths } from "./known-memory.js";
 import { LONGEST } from "./search.js";
 import { constantsBeyond, lengthBeyond } from "./shapes.js";
 
@@ -55,14 +56,26 @@ function isSame(a: Unreached, b: Unreached): boolean {
   return a.span.start === b.span.start && a.span.end === b.span.end && a.what === b.what;
 }
 
-/** Constants of the program that matter only at other lengths than those that were proved. Where lengths were asked for, nothing is claimed of others. */
-export function beyondOf(kernel: Kernel, { program, shapes }: ProveOptions, { answers }: Proof): Beyond[] {
+/**
+ * Constants of the program that matter only at other lengths than those that were proved. Where lengths were asked for, nothing is claimed of others.
+ * @param allowed of each dimension, what the signature says
+ */
+export function beyondOf(
+  kernel: Kernel,
+  { program, shapes }: ProveOptions,
+  { answers }: Proof,
+  allowed: Lengths,
+): Beyond[] {
   if (program === undefined || program === null || shapes !== undefined) return [];
   const proved = answers.filter((a) => a.status === "proved").map((a) => a.claim.dims);
   const places = new Map<string, Beyond>();
   for (const threshold of constantsBeyond(program, proved)) {
     const { span, constant } = threshold;
-    const at = lengthBeyond(kernel, program, threshold);
+    const found = lengthBeyond(kernel, program, threshold);
+    const isAllowed = Object.entries(found ?? {}).every(([name, n]) => n <= (allowed[name]?.[1] ?? Infinity));
+    // Of one dimension alone, no length that there may be comes past it.
+    if (!isAllowed && kernel.dims.length === 1) continue;
+    const at = isAllowed ? found : null;
     const key = at === null ? `${span.start}-${span.end}` : `${constant} ${JSON.stringify(at)}`;
     if (!places.has(key)) places.set(key, { span, constant, at });
   }
