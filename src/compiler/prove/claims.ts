@@ -282,7 +282,12 @@ export function claimsOf(
   const beyond =
     isEverywhere || !isProved
       ? []
-      : beyondOf(executed, looked.options, every?.ordering.holds === true ? answers : orderings, allowedLengths(kernel));
+      : beyondOf(
+          executed,
+          looked.options,
+          every?.ordering.holds === true ? answers : orderings,
+          allowedLengths(kernel),
+        );
   const coverage = coverageOf(kernel, new Set([...answers.ran, ...orderings.ran]));
   const asClaimed = (): boolean => roundedAsClaimed(executed, looked.options, answers, everywhere);
   const caveats = caveatsOf(kernel, options.program ?? null, lengths, overflows, asClaimed);
