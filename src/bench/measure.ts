@@ -125,6 +125,7 @@ async function kernelCell(
   });
   const { check, timing, bitwiseEqualAcrossRanks } = done;
   if (!check.correct || timing === null) return { problem: "wrong result" };
+  if (check.unbounded === 1) return { problem: "nothing bounds the error of any element at this data" };
   if (bitwiseEqualAcrossRanks === false) return { problem: "ranks differ" };
   const { considered, manifest } = compiled;
   const way = considered.length < 2 ? {} : { way: choiceName(choiceOf(manifest!, one.dims), manifest!) };

@@ -5,7 +5,7 @@ import { asFx, lower, type Lowered, loweredToJson, partitionReport, shapeOf } fr
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { machineAtHand } from "../runtime/machine-at-hand.js";
-import { conversionsFromDisk, tunedFromDisk } from "../runtime/tuned.js";
+import { conversionsFromDisk } from "../runtime/tuned.js";
 import { digest, type Identity, programName } from "./aot/manifest.js";
 import { buildUnits, type Unit } from "./aot/units.js";
 import { examples } from "./examples.js";
@@ -93,10 +93,9 @@ async function run(io: Io, file: string, options: LowerCommandOptions): Promise<
   const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) };
   // Programs for hosts without collc have no steps of copy engines, and none of NCCL's broadcasts.
   const engines = options.build === undefined ? {} : { engines: false, broadcasts: false };
-  const withEngines = options.build === undefined;
-  const conversions = conversionsFromDisk(machine.gpu, { withEngines });
-  const tuned = conversions === null ? {} : { conversions, tuned: tunedFromDisk(undefined, { withEngines }) };
-  const lowered = lower(fx, { ...common, ...measured, ...tuned, ...engines, arch });
+  const found = conversionsFromDisk(machine, { withEngines: options.build === undefined });
+  const conversions = found === null ? {} : { conversions: found };
+  const lowered = lower(fx, { ...common, ...measured, ...conversions, ...engines, arch });
   if (options.build !== undefined) await build(io, lowered, machine, options.build, arch);
   io.out.write(
     options.json === true ? JSON.stringify(loweredToJson(lowered), null, 2) + "\n" : partitionReport(lowered),

@@ -50,36 +50,24 @@ export interface RunResult extends JsonResult {
   readonly samples: number;
 }
 
+const JSON_KEYS = [
+  ...([
+    "collective",
+    "ranks",
+    "backend",
+    "dtype",
+    "dims",
+    "ranksPerDomain",
+    "correct",
+    "maxError",
+    "unbounded",
+  ] as const),
+  ...(["bitwiseEqualAcrossRanks", "timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"] as const),
+] satisfies readonly (keyof JsonResult)[];
+
 /** The object of `--json`. An infinite error is null, as JSON has it. */
 export function toJsonResult(result: RunResult): JsonResult {
-  const {
-    collective,
-    ranks,
-    backend,
-    dtype,
-    dims,
-    ranksPerDomain,
-    correct,
-    maxError,
-    unbounded,
-    bitwiseEqualAcrossRanks,
-  } = result;
-  const { timeUs, algorithmBandwidthGBs, busBandwidthGBs } = result;
-  return {
-    collective,
-    ranks,
-    backend,
-    dtype,
-    dims,
-    ranksPerDomain,
-    correct,
-    maxError,
-    unbounded,
-    bitwiseEqualAcrossRanks,
-    timeUs,
-    algorithmBandwidthGBs,
-    busBandwidthGBs,
-  };
+  return Object.fromEntries(JSON_KEYS.map((key) => [key, result[key]])) as unknown as JsonResult;
 }
 
 /** Prints the result; with `problemsOnly`, just what is wrong, on stderr. */

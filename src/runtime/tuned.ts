@@ -3,7 +3,15 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MeasuredConversions } from "../compiler/graph/index.js";
-import { type DType, NCCL_WAY, type Tuned, type TunedChoice, usesCopyEngines } from "../compiler/index.js";
+import {
+  type DType,
+  type Machine,
+  machinesOf,
+  NCCL_WAY,
+  type Tuned,
+  type TunedChoice,
+  usesCopyEngines,
+} from "../compiler/index.js";
 import { writeFileAtomic } from "./atomic-file.js";
 import { libraryFromDisk } from "./imports.js";
 import { cacheDirectory } from "./jit-cache.js";
@@ -109,11 +117,9 @@ export function tunedFromDisk(
   { withLibraries = false, withEngines = true }: TunedOptions = {},
 ): Tuned {
   let file: TuneFile | null | undefined;
-  const isTaken = takenBy({ withLibraries, withEngines });
   return (conversion, dtype, ranks) => {
     if (file === undefined) file = readTuneFile(path);
-    const found = file === null ? null : planIn(file, conversion, dtype, ranks);
-    return found === null ? null : choicesAmong(found, isTaken);
+    return file === null ? null : choicesIn(file, takenBy({ withLibraries, withEngines }), conversion, dtype, ranks);
   };
 }
 
@@ -128,19 +134,28 @@ function planIn({ plans }: TuneFile, conversion: string, dtype: DType, ranks: nu
   return found === undefined || found.library !== libraryDigest(conversion) ? null : found;
 }
 
+function choicesIn(
+  file: TuneFile,
+  isTaken: (way: string) => boolean,
+  ...of: [conversion: string, dtype: DType, ranks: number]
+): readonly TunedChoice[] | null {
+  const found = planIn(file, ...of);
+  return found === null ? null : choicesAmong(found, isTaken);
+}
+
 /**
- * What conversions by themselves took when they were measured, of collc's own ways; null where nobody has measured them on these GPUs.
- * @param gpu part of the name of the GPUs, as machines have it
+ * What conversions by themselves took when they were measured, of collc's own ways; null where nobody has measured them on a machine's GPUs.
  */
 export function conversionsFromDisk(
-  gpu: string,
+  { gpu }: Machine,
   { path = tuneFilePath(), ...options }: TunedOptions & { readonly path?: string } = {},
 ): MeasuredConversions | null {
   const file = readTuneFile(path);
-  if (file === null || !file.machine.toUpperCase().includes(gpu)) return null;
+  if (file === null || !machinesOf(file.machine).some((machine) => machine.gpu === gpu)) return null;
   const isTaken = takenBy(options);
   return {
     source: `${file.machine}, ${file.date.slice(0, 10)}, by collc tune`,
+    tuned: (...of) => choicesIn(file, isTaken, ...of),
     seconds: (conversion, dtype, ranks, elements) => {
       const plan = planIn(file, conversion, dtype, ranks);
       if (plan === null) return null;

@@ -88,7 +88,7 @@ Every edge beside a conversion has a verdict with its reason and both times. Wha
 
 - a conversion takes what collc's own program for it takes; nothing is assumed of NCCL that nobody has measured. Where \`collc tune\` has measured
   it on these GPUs, its program takes that, and your own way what NCCL took (of sums \`tune\` measures no NCCL); between sizes on a line of logarithms.
-  \`lower\` finds the file by itself, and the machine that the GPUs here are; a library call is given both (\`conversions\`, \`tuned\`);
+  \`lower\` finds the file by itself, and the machine that the GPUs here are; a library call is given them (\`conversions\`, \`machine\`);
 - everything else is a kernel of its own: a launch, a round trip to memory, and its bytes at the rate of memory or its products at the
   rate of cuBLAS, whichever is longer; of an operation that collc does not know, its bytes alone;
 - \`measured\`, seconds by node (\`--measured FILE\`), goes before both;

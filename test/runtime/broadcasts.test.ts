@@ -1,36 +1,15 @@
 /** Broadcasts among messages, on the fake driver and library: they come, and calls that do not fit each other are found. */
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
 import { beforeAll, describe, expect, it, vi } from "vitest";
 import type { Manifest, MessageStep } from "../../src/compiler/index.js";
 import { RuntimeError } from "../../src/runtime/errors.js";
-import { packageRoot } from "../../src/runtime/native.js";
 import { NcclCommunicator } from "../../src/runtime/nccl/communicator.js";
 import { isAll } from "../scope.js";
 import { closeAll, closedAfterEach, connectRanks, onAll, useFakeMachine } from "./device-groups.js";
-
-const release = path.join(packageRoot(), "build/Release");
-const fakes = {
-  LD_LIBRARY_PATH: path.join(release, "fake-cuda"),
-  COLLC_NVRTC: path.join(release, "fake-nvrtc/libnvrtc.so.99"),
-  COLLC_NVSHMEM: path.join(release, "fake-nvshmem/libnvshmem_host.so.3"),
-  COLLC_NVSHMEM_ARENA_MB: "16",
-  COLLC_NCCL: path.join(release, "fake-nccl/libnccl.so.2"),
-  COLLC_CACHE_MAX_MB: "0",
-  FAKE_AT_EXIT: "1",
-};
+import { FAKES, outputOf, withChange } from "./suites-on-fakes.js";
 
 /** What the case says, of ranks that are processes. */
-async function caseOn(backend: string, ranks: number, env: Readonly<Record<string, string>> = {}): Promise<string> {
-  const args = ["test/gpu/runtime.mjs", "--backend", backend, "--ranks", `${ranks}`, "--only", "as broadcasts"];
-  const options = { cwd: packageRoot(), env: { ...process.env, ...fakes, ...env } };
-  const { stdout } = await promisify(execFile)(process.execPath, args, options).catch((e: { stdout: string }) => e);
-  return stdout;
-}
+const caseOn = (backend: string, ranks: number, env: Readonly<Record<string, string>> = {}): Promise<string> =>
+  outputOf(["test/gpu/runtime.mjs", "--backend", backend, "--ranks", `${ranks}`, "--only", "as broadcasts"], { COLLC_NVSHMEM_ARENA_MB: "16", ...env }); // prettier-ignore
 
 describe("what one rank sends all others", () => {
   const places: readonly (readonly [string, number])[] = isAll ? [["nccl", 3], ["nccl", 4], ["nvshmem", 3]] : [["nccl", 3]]; // prettier-ignore
@@ -60,24 +39,17 @@ describe("what one rank sends all others", () => {
   };
 
   it.each(Object.entries(wrong).slice(0, isAll ? 4 : 1))("with %s is found wrong", async (_, [change, told]) => {
-    const folder = mkdtempSync(path.join(tmpdir(), "collc-wrong-"));
-    try {
-      const module = pathToFileURL(path.join(packageRoot(), "dist/src/runtime/nccl/communicator.js")).href;
-      const patch = path.join(folder, "patch.mjs");
-      writeFileSync(patch, `import { NcclCommunicator } from "${module}";\nconst own = NcclCommunicator.prototype;\n${change}\nvoid own;\n`); // prettier-ignore
-      const output = await caseOn("nccl", 3, { NODE_OPTIONS: `--import ${pathToFileURL(patch).href}` });
-      expect(output, output).toMatch(/: 0 passed, 1 failed/);
-      expect(output, output).toMatch(told);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const all = `const own = NcclCommunicator.prototype;\n${change}`;
+    const output = await withChange({ "nccl/communicator.js": "NcclCommunicator" }, all, (env) => caseOn("nccl", 3, env)); // prettier-ignore
+    expect(output, output).toMatch(/: 0 passed, 1 failed/);
+    expect(output, output).toMatch(told);
   });
 });
 
 describe("communicators of broadcasts", () => {
   beforeAll(() => {
     useFakeMachine();
-    vi.stubEnv("COLLC_NCCL", path.join(release, "fake-nccl/libnccl.so.2"));
+    vi.stubEnv("COLLC_NCCL", FAKES["COLLC_NCCL"]);
   });
   const { open } = closedAfterEach();
 

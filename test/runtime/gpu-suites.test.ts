@@ -1,23 +1,13 @@
 /** The suites for GPUs, as processes, on the fakes of driver, compiler, NVSHMEM and NCCL: so they are right before a GPU is. */
 import { execFile } from "node:child_process";
-import path from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { packageRoot } from "../../src/runtime/native.js";
 import { isAll } from "../scope.js";
+import { FAKES } from "./suites-on-fakes.js";
 
 const root = packageRoot();
-const release = path.join(root, "build/Release");
-const env = {
-  ...process.env,
-  LD_LIBRARY_PATH: path.join(release, "fake-cuda"),
-  COLLC_NVRTC: path.join(release, "fake-nvrtc/libnvrtc.so.99"),
-  COLLC_NVSHMEM: path.join(release, "fake-nvshmem/libnvshmem_host.so.3"),
-  COLLC_NVSHMEM_ARENA_MB: "4",
-  COLLC_NCCL: path.join(release, "fake-nccl/libnccl.so.2"),
-  COLLC_CACHE_MAX_MB: "0",
-  FAKE_AT_EXIT: "1",
-};
+const env = { ...process.env, ...FAKES };
 
 /** Ends what hangs, on a machine that many share, too. */
 const LIMIT_MS = 1_800_000;

@@ -1,19 +1,14 @@
 /** Messages by NVSHMEM: what a step enqueues, what a wait that ran out does, and that the fake library shows what a wrong protocol does. */
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { pathToFileURL } from "node:url";
-import { promisify } from "node:util";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type DeviceMemory, Primitives } from "../../src/runtime/cuda/index.js";
 import { RuntimeError } from "../../src/runtime/errors.js";
 import type { DeviceGroup } from "../../src/runtime/group-device.js";
 import type { Parcel } from "../../src/runtime/message-carrier.js";
-import { native, packageRoot } from "../../src/runtime/native.js";
+import { native } from "../../src/runtime/native.js";
 import { NvshmemCarrier, type NvshmemPost } from "../../src/runtime/nvshmem/message-carrier.js";
 import { isAll } from "../scope.js";
 import { closeAll, connectRanks, useFakeMachine } from "./device-groups.js";
+import { outputOf, withChange } from "./suites-on-fakes.js";
 
 const WORLD = 4;
 const TIMEOUT_MS = 60;
@@ -185,27 +180,9 @@ describe("a step of messages", () => {
   });
 });
 
-const release = path.join(packageRoot(), "build/Release");
-const fakes = {
-  LD_LIBRARY_PATH: path.join(release, "fake-cuda"),
-  COLLC_NVRTC: path.join(release, "fake-nvrtc/libnvrtc.so.99"),
-  COLLC_NVSHMEM: path.join(release, "fake-nvshmem/libnvshmem_host.so.3"),
-  COLLC_NVSHMEM_ARENA_MB: "4",
-  COLLC_NCCL: path.join(release, "fake-nccl/libnccl.so.2"),
-  COLLC_CACHE_MAX_MB: "0",
-  FAKE_AT_EXIT: "1",
-};
-
-/** The output of a suite, of ranks that are processes. */
-async function run(args: readonly string[], env: Readonly<Record<string, string>>): Promise<string> {
-  const options = { cwd: packageRoot(), env: { ...process.env, ...fakes, ...env } };
-  const { stdout } = await promisify(execFile)(process.execPath, args, options).catch((e: { stdout: string }) => e);
-  return stdout;
-}
-
 /** What the cases of messages say. */
 const cases = (backend: string, ranks: number, only: string, env: Readonly<Record<string, string>>): Promise<string> =>
-  run(["test/gpu/runtime.mjs", "--backend", backend, "--ranks", `${ranks}`, "--only", only], env);
+  outputOf(["test/gpu/runtime.mjs", "--backend", backend, "--ranks", `${ranks}`, "--only", only], env);
 
 describe("messages between processes, in a library that orders nothing but a put's data before its signal", () => {
   const backends: readonly (readonly [string, number])[] = isAll
@@ -225,7 +202,7 @@ describe("messages between processes, in a library that orders nothing but a put
       const args = ["test/gpu/messages.mjs", "--backend", "nvshmem", "--reach", reach, "--only", only];
       // 132 multiprocessors, so that there is room for messages beside kernels.
       const machine = { FAKE_CUDA_ATTRIBUTES: "16=132", FAKE_NVSHMEM_HEAP_MB: "200" };
-      const output = await run(args, machine);
+      const output = await outputOf(args, machine);
       expect(output, output).toContain(`${count} passed, 0 failed`);
     },
   );
@@ -241,24 +218,9 @@ describe("messages between processes, in a library that orders nothing but a put
   };
 
   it.each(Object.entries(wrong).slice(0, isAll ? 4 : 1))("that go with %s are found wrong", async (_, change) => {
-    const folder = mkdtempSync(path.join(tmpdir(), "collc-wrong-"));
-    try {
-      const from = (module: string): string => pathToFileURL(path.join(packageRoot(), "dist/src/runtime", module)).href;
-      const patch = path.join(folder, "patch.mjs");
-      writeFileSync(
-        patch,
-        `import { Primitives } from "${from("cuda/index.js")}";
-import { NvshmemOperations } from "${from("nvshmem/index.js")}";
-${change}
-void [Primitives, NvshmemOperations];
-`,
-      );
-      const output = await cases("nvshmem", 2, "messages: rounds that overtake nothing, on one", {
-        NODE_OPTIONS: `--import ${pathToFileURL(patch).href}`,
-      });
-      expect(output, output).toMatch(/: 0 passed, 1 failed/);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const imports = { "cuda/index.js": "Primitives", "nvshmem/index.js": "NvshmemOperations" };
+    const only = "messages: rounds that overtake nothing, on one";
+    const output = await withChange(imports, change, (env) => cases("nvshmem", 2, only, env));
+    expect(output, output).toMatch(/: 0 passed, 1 failed/);
   });
 });

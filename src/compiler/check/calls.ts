@@ -7,7 +7,7 @@ import type { ExpressionType } from "./checked.js";
 import { BOOL, checkElement, describe, isLiteral, join, mismatch, valueOf } from "./elements.js";
 import { isPair, isUnary, TENSOR_FUNCTIONS, UNARY, UNARY_NAMES } from "./functions.js";
 import type { Checking, MaybeType } from "./scope.js";
-import { arityHelp, elsewhere, functionsHelp, usageOf } from "./usage.js";
+import { elsewhere, functionsHelp, writtenAs } from "./usage.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
 
@@ -22,11 +22,8 @@ export function refuseNamed(e: Call, known: readonly string[], c: Checking): boo
   const bad = e.named.filter((n) => !known.includes(n.name.text));
   for (const { name } of bad) {
     const takes = known.length === 0 ? "it takes none by name" : `it takes ${known.join(" and ")}`;
-    const usage = usageOf(e.callee.text);
-    // What others call so repeats lengths.
-    const more =
-      e.callee.text === "broadcast" ? ", from one rank to all; a length of 1 goes with any length by itself" : "";
-    const help = usage === null ? takes : `${takes}: written ${usage}${more}`;
+    const written = writtenAs(e.callee.text);
+    const help = written === null ? takes : `${takes}: ${written}`;
     c.report(diagnostic("unknown-argument", name.span, { callee: e.callee.text, name: name.text, known: help }));
   }
   return bad.length > 0;
@@ -35,7 +32,7 @@ export function refuseNamed(e: Call, known: readonly string[], c: Checking): boo
 export function reportArity(e: Call, wanted: number, what: string, c: Checking): null {
   const count = `${wanted} ${what}${wanted === 1 ? "" : "s"}`;
   const parameters = { name: e.callee.text, wanted: count, found: e.arguments.length };
-  return c.report(diagnostic("wrong-arity", e.span, parameters, { help: arityHelp(e.callee.text) }));
+  return c.report(diagnostic("wrong-arity", e.span, parameters, { help: writtenAs(e.callee.text) ?? undefined }));
 }
 
 export function checkCall(e: Call, c: Checking): MaybeType {

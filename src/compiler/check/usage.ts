@@ -35,14 +35,20 @@ export function usageOf(name: string): string | null {
   return isOfOne ? `${name}(v)` : null;
 }
 
-/** What follows "written as" where a call has too many or too few arguments: of sums between ranks also who says which reduction it is. */
-export function arityHelp(name: string): string | undefined {
+/** What those who know other systems have to be told besides. */
+const NOTES: Readonly<Record<string, string>> = {
+  transpose: ", of the last two dimensions; permute(t, d, …) takes any order",
+  broadcast: ", from one rank to all; a length of 1 goes with any length by itself",
+};
+
+/** "written transpose(t), of the last two dimensions; …" for a call with other arguments than a function has; null of what is no function. */
+export function writtenAs(name: string): string | null {
   const usage = usageOf(name);
-  if (usage === null) return undefined;
+  if (usage === null) return null;
   const isOfParts = CONVERSIONS.get(name)?.from === "partial";
   const which =
     "; which reduction it is the tensor says: it is partial(max) in the signature, or made by max(…, dim: d)";
-  return `written ${usage}${isOfParts ? which : ""}${name === "transpose" ? ", of the last two dimensions; permute(t, d, …) takes any order" : ""}`;
+  return `written ${usage}${isOfParts ? which : ""}${Object.hasOwn(NOTES, name) ? NOTES[name]! : ""}`;
 }
 
 const RESHAPED = "it is reshape(t, n, …), with all lengths";

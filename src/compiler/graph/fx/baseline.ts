@@ -2,6 +2,7 @@
 import { sizeOf } from "../arrays.js";
 import { predictExchanges, predictOperation } from "../../machine/cost.js";
 import type { Machine } from "../../machine/machines.js";
+import type { Tuned } from "../../program/plan.js";
 import { type DType, DTYPES, isDType } from "../../types/dtype.js";
 import { type DimValues } from "../../types/extent.js";
 import { type Core, type CoreNode, VIEW_OPS } from "./core.js";
@@ -15,8 +16,10 @@ export type Measured = Readonly<Record<string, number>>;
 export interface MeasuredConversions {
   /** Where that was and when, for people. */
   readonly source: string;
+  /** The plans of their programs. */
+  readonly tuned: Tuned;
   /**
-   * Seconds of collc's program, with the plan that the option `tuned` has for it, and of NCCL; null where nobody has measured them.
+   * Seconds of collc's program, with that plan, and of NCCL; null where nobody has measured them.
    * @param elements of what the plan of the conversion goes by
    */
   readonly seconds: (conversion: string, dtype: DType, ranks: number, elements: number) => ConversionSeconds | null;

@@ -27,11 +27,11 @@ import { Region } from "./region.js";
 import { type Dimensions, dimensionsOf, launchOf, shapeAt } from "./sizes.js";
 import { fasterWithin, type TimesAt, timesOf } from "./times.js";
 
-export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant"> {
+export interface LowerOptions extends Omit<GraphCompileOptions, "machine" | "dtype" | "mesh" | "variant" | "tuned"> {
   readonly machine?: Machine;
   /** Seconds that the caller has measured, by FX node, for nodes that it carries out itself; a conversion's name is NCCL's time. */
   readonly measured?: Measured;
-  /** Goes before the model for conversions by themselves that `tuned` has a plan of; `measured` goes before it. */
+  /** Goes before the model for conversions by themselves; `measured` goes before it. */
   readonly conversions?: MeasuredConversions;
   /** `model`: only what is predicted to be faster. `legal`: whatever is a graph, for looking into it and for tests. */
   readonly fuse?: "model" | "legal";
@@ -204,8 +204,9 @@ class Partition {
   private compile(graph: Graph): CompileResult {
     let compiled = this.programs.get(graph);
     if (compiled === undefined) {
-      const { measured: _, fuse: __, caller: ___, conversions: ____, ...options } = this.options;
-      this.programs.set(graph, (compiled = compileGraph(graph, { ...options, machine: this.machine })));
+      const { measured: _, fuse: __, caller: ___, conversions, ...options } = this.options;
+      const tuned = conversions === undefined ? {} : { tuned: conversions.tuned };
+      this.programs.set(graph, (compiled = compileGraph(graph, { ...options, ...tuned, machine: this.machine })));
     }
     return compiled;
   }

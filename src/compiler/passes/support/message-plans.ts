@@ -7,7 +7,7 @@ import { extent, type Extent, productOf } from "../../types/extent.js";
 import { iterationsOf } from "./accesses.js";
 import { type Definitions } from "./analysis.js";
 import { areDisjoint, type Interval } from "./forms.js";
-import { isAllRanks, type Step, tripCount } from "./nests.js";
+import { boundsOf, isAllRanks, type Step, tripCount } from "./nests.js";
 import { Refused } from "./other-side.js";
 import { RankValues } from "./rank-values.js";
 import { isAskedAlike, loopOverPeers } from "./same-for-all.js";
@@ -66,11 +66,6 @@ export interface Plan {
 export interface SameForAll {
   /** The loop over peers before which a store's part is stored; null of loads, whose part is stored before the nest. */
   readonly before: Op | null;
-}
-
-/** Where a variable of a loop begins and ends. */
-export function boundsOf(loop: Op, d: number): [Value, Value] {
-  return [loop.operands[2 * d]!, loop.operands[2 * d + 1]!];
 }
 
 /** What one rank may touch by one load or store, in one iteration of the loops whose iterations are known. */

@@ -1,5 +1,5 @@
 /** Accesses to memory inside nests of loops and conditions. */
-import type { Op, Region } from "../../ir/module.js";
+import type { Op, Region, Value } from "../../ir/module.js";
 import type { Definitions } from "./analysis.js";
 
 /** An op on the way from a nest to an access, and the region of it that holds the next. */
@@ -20,6 +20,11 @@ export function accessesIn(nest: Op): { readonly access: Op; readonly path: read
   if (nest.name === "load" || nest.name === "store") found.push({ access: nest, path: [] });
   nest.regions.forEach((region, i) => visit(region, [{ op: nest, region: i }]));
   return found;
+}
+
+/** Where a variable of a loop begins and ends. */
+export function boundsOf(loop: Op, d: number): [Value, Value] {
+  return [loop.operands[2 * d]!, loop.operands[2 * d + 1]!];
 }
 
 /** Iterations of a loop of one variable; null where its bounds are not known, or more than `most` lie between them. */

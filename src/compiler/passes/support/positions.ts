@@ -2,7 +2,8 @@
 import type { Builder } from "../../ir/builder.js";
 import type { Value } from "../../ir/module.js";
 import type { Substitution } from "../../ir/visit.js";
-import { boundsOf, type Plan } from "./message-plans.js";
+import type { Plan } from "./message-plans.js";
+import { boundsOf } from "./nests.js";
 import type { OtherRank } from "./other-side.js";
 
 /** How one rank goes through the nest of another, or its own. */

@@ -7,7 +7,8 @@ import { isRemote, memoryOperands, type Op, text, type Value } from "../../ir/mo
 import { definitionOf } from "../../ir/ops.js";
 import { copyOp, Substitution, walk } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
-import { boundsOf, type Plan } from "./message-plans.js";
+import type { Plan } from "./message-plans.js";
+import { boundsOf } from "./nests.js";
 
 type Loops = Pick<Plan, "access" | "path" | "collapsed" | "leads" | "variables">;
 
