@@ -86,6 +86,7 @@ function copyPackage() {
   copy("aot");
   copy("kernels");
   copy("schemas");
+  copy("bench/peers");
   copy("docs"); // which commands and errors name
   copy("python");
   copy("examples");

@@ -46,6 +46,8 @@ export interface MeasureOptions {
   readonly dtype: DType;
   /** See `CompileOptions.sms`. */
   readonly sms?: number | undefined;
+  /** See `CompileOptions.roundPartialSums`. */
+  readonly roundPartialSums?: boolean | undefined;
   /** Which ranks share addresses; all where it is left out. */
   readonly reach?: Reach | undefined;
   readonly timing: Required<TimingOptions>;
@@ -85,7 +87,7 @@ export async function measure(group: Group, nccl: NcclPeer | null, options: Meas
 function compileKernel(
   kernel: string,
   { world: ranks, backend }: Group,
-  { dtype, sms, reach }: Pick<MeasureOptions, "dtype" | "sms" | "reach">,
+  { dtype, sms, reach, roundPartialSums }: Pick<MeasureOptions, "dtype" | "sms" | "reach" | "roundPartialSums">,
 ): CompileResult {
   const file = join(packageRoot(), "kernels", `${kernel}.coll`);
   const result = compile(readFileSync(file, "utf8"), {
@@ -94,6 +96,7 @@ function compileKernel(
     dtype,
     ...(sms === undefined ? {} : { sms }),
     ...(reach === undefined ? {} : { reach }),
+    ...(roundPartialSums === undefined ? {} : { roundPartialSums }),
     resolve: importsFromDisk,
     library: libraryFromDisk,
     ...backendOptions(backend, ranks),

@@ -18,6 +18,8 @@ export interface BenchResult extends Measured {
   readonly dtype: DType;
   /** Most multiprocessors of a kernel, where that was asked for. */
   readonly sms?: number;
+  /** With `--round-partial-sums`. */
+  readonly roundPartialSums?: true;
   /** Hosts that were pretended, and the GPUs of each: `2x2`. */
   readonly reach?: string;
   readonly timing: Required<TimingOptions>;
@@ -28,9 +30,10 @@ export interface BenchResult extends Measured {
 function freeName(folder: string, result: BenchResult): string {
   const dtype = result.dtype === "bf16" ? "" : `-${result.dtype}`;
   const sms = result.sms === undefined ? "" : `-${result.sms}-sms`;
+  const rounded = result.roundPartialSums === true ? "-rounded" : "";
   const hosts = result.reach === undefined ? "" : `-${result.reach}-hosts`;
   const machine = machineSlug(result.machine, result.ranks);
-  const base = `${result.date.slice(0, 10)}-${machine}-${result.suite}${hosts}${dtype}${sms}`;
+  const base = `${result.date.slice(0, 10)}-${machine}-${result.suite}${hosts}${dtype}${sms}${rounded}`;
   for (let i = 1; ; i++) {
     const name = i === 1 ? base : `${base}-${i}`;
     if (!existsSync(join(folder, `${name}.json`))) return name;

@@ -30,6 +30,7 @@ interface BenchOptions {
   readonly sizes?: string;
   readonly dtype: DType;
   readonly sms?: number;
+  readonly roundPartialSums?: boolean;
   readonly reach?: string;
   readonly ways?: boolean;
   readonly inner: number;
@@ -66,6 +67,7 @@ export function benchCommand(io: Io): Command {
       new Option("-t, --dtype <dtype>", `dtype: ${DTYPE_NAMES.join(", ")}`).argParser(parseSingleDType).default("bf16"),
     )
     .addOption(shared.sms())
+    .addOption(shared.roundPartialSums())
     .addOption(shared.reach())
     .option("--ways", "time each way that the programs choose from, too")
     .addOption(new Option("--inner <n>", "launches in a graph").argParser(wholeNumber(1, 1000)).default(10))
@@ -243,12 +245,13 @@ async function run(
     for (const { suite, cases } of plan) {
       const measured = await measure(group, nccl, {
         ...{ suite, cases, timing, onProgress, withWays: options.ways === true },
-        ...{ dtype: options.dtype, sms: options.sms, reach },
+        ...{ dtype: options.dtype, sms: options.sms, reach, roundPartialSums: options.roundPartialSums },
       });
       results.push({
         ...{ formatVersion: 1, suite, date: new Date().toISOString(), backend, ranks: world },
         ...{ dtype: options.dtype, timing, machine },
         ...(options.sms === undefined ? {} : { sms: options.sms }),
+        ...(options.roundPartialSums === true ? { roundPartialSums: true } : {}),
         ...(reach === undefined ? {} : { reach: reachText(reach, world) }),
         ...measured,
       });
@@ -267,6 +270,7 @@ function rankArguments(suite: string, options: BenchOptions, place: Place): stri
   return [
     ...["bench", suite, "--backend", place.backend, "--ranks", String(place.ranks), "--dtype", options.dtype],
     ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
+    ...(options.roundPartialSums === true ? ["--round-partial-sums"] : []),
     ...(options.reach === undefined ? [] : ["--reach", options.reach]),
     ...["--inner", String(options.inner), "--outer", String(options.outer), "--no-save"],
     ...(options.sizes === undefined ? [] : ["--sizes", options.sizes]),

@@ -31,6 +31,7 @@ interface BuildOptions {
   readonly reach?: string;
   readonly dtype?: readonly DTypeChoice[];
   readonly maxBlocks?: number;
+  readonly roundPartialSums?: boolean;
   readonly mapping?: Partial<PassOptions>;
   readonly arch: readonly string[];
   readonly out: string;
@@ -63,6 +64,7 @@ export function buildCommand(io: Io): Command {
       "most blocks of a kernel: for GPUs with fewer multiprocessors, or for work beside it",
       wholeNumber(1, 2 ** 16),
     )
+    .addOption(shared.roundPartialSums())
     .addOption(shared.mapping())
     .addOption(
       new Option("-a, --arch <archs>", "GPU architectures, such as sm_80,sm_90a")
@@ -157,6 +159,7 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
                 engines: false,
                 broadcasts: false,
                 reach: options.reach,
+                roundPartialSums: options.roundPartialSums,
               },
               tuned: options.tuned ? tuned : undefined,
             };
@@ -175,6 +178,7 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
               ...{ source, path: sources.pathOf(source), collective: manifest.collective, ranks },
               ...{ mesh: manifest.mesh, dtypes: manifest.dtypes, mapping, maxBlocks },
               ranksPerDomain: manifest.ranksPerDomain ?? null,
+              ...(options.roundPartialSums === true ? { roundPartialSums: true as const } : {}),
             };
             const name = programName(options.prefix, identity);
             const key = `${name} ${arch}`;

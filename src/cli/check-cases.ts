@@ -31,6 +31,8 @@ export interface CaseOptions {
   readonly mesh?: MeshChoice;
   /** Which ranks share addresses, `2x4`; by default those that the environment says, or all. */
   readonly reach?: string;
+  /** See `CompileOptions`. */
+  readonly roundPartialSums?: boolean | undefined;
   /** Lengths to prove at. */
   readonly dims?: DimValues;
   /**
@@ -108,6 +110,7 @@ export function diagnose(program: ProgramText, name: string | undefined, options
       const requestOf = (ranks: number): ProofRequest => ({
         ...{ collective: collective.name.text, ranks, dtype, mesh },
         reach: chosenReach(options.reach, ranks),
+        roundPartialSums: options.roundPartialSums,
       });
       const isUneven = options.mayAddMesh === true && mesh === undefined && collective.mesh.length > 1;
       const requests = options.ranks.map(requestOf);

@@ -30,6 +30,7 @@ interface CheckOptions {
   readonly seed?: number;
   readonly strict?: boolean;
   readonly dim?: DimValues;
+  readonly roundPartialSums?: boolean;
 }
 
 /** The command, printing to `io`. */
@@ -46,6 +47,7 @@ export function checkCommand(io: Io): Command {
     .addOption(shared.dtype())
     .addOption(shared.mesh())
     .addOption(shared.reach())
+    .addOption(shared.roundPartialSums())
     .addOption(
       new Option(
         "-d, --dim <name=n...>",
@@ -184,11 +186,19 @@ async function reportsOfMany(
   return Promise.all(reports);
 }
 
-function caseOptions({ ranks, dtype, mesh, reach, dim }: CheckOptions): CaseOptions {
+function caseOptions({ ranks, dtype, mesh, reach, dim, roundPartialSums }: CheckOptions): CaseOptions {
   const total = ranksOfMesh(mesh) ?? ranksOfReach(reach);
   // Hosts have so many GPUs: there is no other mesh of them to add.
   const mayAddMesh = ranks === undefined && total === null;
-  return { ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]), mayAddMesh, dtype, mesh, reach, dims: dim };
+  return {
+    ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]),
+    mayAddMesh,
+    dtype,
+    mesh,
+    reach,
+    roundPartialSums,
+    dims: dim,
+  };
 }
 
 /** The programs of a file, or of all files in a folder. */

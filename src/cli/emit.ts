@@ -31,6 +31,7 @@ interface EmitOptions {
   readonly dtype?: DTypeChoice;
   readonly reach?: string;
   readonly sms?: number;
+  readonly roundPartialSums?: boolean;
   readonly mapping?: Partial<PassOptions>;
   readonly variant?: string;
   readonly arch: string;
@@ -56,6 +57,7 @@ export function emitCommand(io: Io): Command {
     .addOption(shared.dtype())
     .addOption(shared.reach())
     .addOption(shared.sms())
+    .addOption(shared.roundPartialSums())
     .addOption(shared.mapping())
     .option("--variant <name>", "of a program with several kernels, this one (default: that of the largest sizes)")
     .addOption(shared.arch())
@@ -104,6 +106,7 @@ async function emit(io: Io, file: string | undefined, name: string | undefined, 
     arch: options.arch,
     reach: options.reach,
     sms: options.sms,
+    roundPartialSums: options.roundPartialSums,
     mapping: options.mapping,
     variant: options.variant,
     stopAfter: options.after === "lower" ? undefined : options.after,

@@ -31,6 +31,7 @@ interface ExplainOptions {
   readonly dtype?: DTypeChoice;
   readonly reach?: string;
   readonly sms?: number;
+  readonly roundPartialSums?: boolean;
   readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;
   readonly machine?: string;
@@ -53,6 +54,7 @@ export function explainCommand(io: Io): Command {
     .addOption(shared.dtype())
     .addOption(shared.reach())
     .addOption(shared.sms())
+    .addOption(shared.roundPartialSums())
     .addOption(shared.mapping())
     .addOption(new Option("-d, --dim <name=n...>", "sizes to count for").argParser(collectDims))
     .addOption(
@@ -80,10 +82,12 @@ async function run(io: Io, file: string, name: string | undefined, options: Expl
   const { machine: wanted, ranks: counts = [], dtype: chosen, json } = options;
   const known = MACHINES.find((m) => m.name === wanted);
   if (counts.length > 1 || (wanted !== undefined && known === undefined)) {
-    const unused = (["mesh", "reach", "sms", "mapping", "dim"] as const).find((key) => options[key] !== undefined);
+    const unused = (["mesh", "reach", "sms", "roundPartialSums", "mapping", "dim"] as const).find(
+      (key) => options[key] !== undefined,
+    );
     if (unused !== undefined)
       throw new UsageError(
-        `--${unused} changes nothing where times are simulated`,
+        `--${unused.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} changes nothing where times are simulated`,
         unused === "reach"
           ? "leave it out: hosts are those of the machine; one number of ranks on a machine of one host, up to 8 ranks on h100x8, is predicted with NCCL's messages for any --reach"
           : "leave it out, or choose one number of ranks on a machine of one host",
@@ -117,6 +121,7 @@ async function run(io: Io, file: string, name: string | undefined, options: Expl
     machine,
     reach: options.reach,
     sms: options.sms,
+    roundPartialSums: options.roundPartialSums,
     mapping: options.mapping,
     // What was measured here says nothing of a machine that is asked for by name.
     tuned: options.machine === undefined ? tunedFromDisk(undefined, { withLibraries: true }) : undefined,

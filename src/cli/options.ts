@@ -141,6 +141,11 @@ export const shared = {
     new Option("--sms <n>", "multiprocessors that a kernel may take at most, for work beside it").argParser(
       wholeNumber(1, 2 ** 16),
     ),
+  roundPartialSums: () =>
+    new Option(
+      "--round-partial-sums",
+      "keep what accumulator(T) holds in T where that is a float, as NCCL does: less to send between hosts, larger errors",
+    ),
   mapping: () =>
     new Option("--mapping <json>", "knobs of the mapping to the machine, as CompileOptions.mapping has them").argParser(
       parseMapping,

@@ -53,6 +53,8 @@ export interface ProofRequest {
   readonly dims?: DimValues;
   /** Which ranks share addresses; see `CompileOptions.reach`. */
   readonly reach?: Reach | undefined;
+  /** See `CompileOptions.roundPartialSums`. */
+  readonly roundPartialSums?: boolean | undefined;
 }
 
 export interface ScheduleRequest {

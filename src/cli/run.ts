@@ -31,6 +31,7 @@ interface RunOptions {
   readonly dtype?: DTypeChoice;
   readonly reach?: string;
   readonly sms?: number;
+  readonly roundPartialSums?: boolean;
   readonly mapping?: Partial<PassOptions>;
   readonly dim?: DimValues;
   readonly set?: DimValues;
@@ -61,6 +62,7 @@ export function runCommand(io: Io): Command {
     .addOption(shared.dtype())
     .addOption(shared.reach())
     .addOption(shared.sms())
+    .addOption(shared.roundPartialSums())
     .addOption(shared.mapping())
     .addOption(
       new Option("-d, --dim <name=n...>", "elements of dimensions, such as n=1048576 or m=1Ki").argParser(collectDims),
@@ -192,6 +194,7 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
     mesh,
     reach: options.reach,
     sms: options.sms,
+    roundPartialSums: options.roundPartialSums,
     mapping: options.mapping,
     ...backendOptions(backend, ranks),
     tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
@@ -273,6 +276,7 @@ function rankArguments({ file, compiled, dims, dtypes }: Job, options: RunOption
     ...(dtype === "" ? [] : ["--dtype", dtype]),
     ...(options.reach === undefined ? [] : ["--reach", options.reach]),
     ...(options.sms === undefined ? [] : ["--sms", String(options.sms)]),
+    ...(options.roundPartialSums === true ? ["--round-partial-sums"] : []),
     ...(options.mapping === undefined ? [] : ["--mapping", JSON.stringify(options.mapping)]),
     ...(manifest.mesh.length === 0
       ? []

@@ -83,6 +83,7 @@ export function compileParsed(
     file: source,
     ...(options.resolve === undefined ? {} : { resolve: options.resolve }),
     ...(options.mesh === undefined ? {} : { mesh: options.mesh }),
+    roundPartialSums: options.roundPartialSums,
   });
   const all = [...parsed.diagnostics, ...diagnostics];
   if (checked === null || all.some((d) => d.severity === "error")) return { ...failed, diagnostics: all };
@@ -99,7 +100,7 @@ export function withNamedLengths(compiled: CompileResult): CompileResult | null 
   const syntax = checked === null ? null : nameLengths(checked.syntax);
   if (checked === null || syntax === null) return null;
   const { world, dtypes, mesh } = checked;
-  const named = checkOne(syntax, world, dtypes, mesh).checked;
+  const named = checkOne(syntax, world, dtypes, mesh, options.roundPartialSums).checked;
   if (named === null) return null;
   const { source, diagnostics } = compiled;
   // What a way adds to the mapping, it adds again.
@@ -212,9 +213,10 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   const library =
     conversion === null
       ? []
-      : waysOf(lowered, conversion, options.library!, front.source, options.resolve, domainsOf(options)).flatMap(
-          ({ name, kernel }) => variations(name, kernel, options, front),
-        );
+      : waysOf(lowered, conversion, options.library!, front.source, {
+          domains: domainsOf(options),
+          ...options,
+        }).flatMap(({ name, kernel }) => variations(name, kernel, options, front));
   const isInPlace = isConversionInPlace(lowered);
   if (lowered.level !== "tensor" || (library.length > 0 && !isInPlace)) return library;
   // In place, the compiler's own ways keep what is still read, which most of the library's would have changed.

@@ -109,6 +109,8 @@ export interface CheckOptions {
   readonly resolve?: ResolveImport;
   /** Ranks along each axis of a mesh; see `meshOf`. */
   readonly mesh?: Readonly<Record<string, number>>;
+  /** See `CompileOptions`. */
+  readonly roundPartialSums?: boolean | undefined;
 }
 
 /** Checks the named collective, or the only one of the program. `checked` is null where there is an error. */
@@ -167,7 +169,7 @@ function checkChosen(
   const expanded = expandCollective(chosen, scope, { world, axes, report });
   if (diagnostics.some((d) => d.severity === "error")) return { checked: null, diagnostics: byPlace(diagnostics) };
   if (!checkSize(expanded, report)) return { checked: null, diagnostics: byPlace(diagnostics) };
-  const result = checkOne(expanded, world, dtypes, axes);
+  const result = checkOne(expanded, world, dtypes, axes, options.roundPartialSums);
   const beyond = result.checked === null ? null : statementBeyondLimit(expanded);
   if (beyond !== null) return { checked: null, diagnostics: byPlace([...diagnostics, ...result.diagnostics, beyond]) };
   return { ...result, diagnostics: byPlace([...diagnostics, ...result.diagnostics]) };

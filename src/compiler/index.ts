@@ -182,6 +182,7 @@ export {
   type MoveStep,
   type PartyStep,
   type SyncStep,
+  wayAt,
 } from "./explain/explain.js";
 export { type Prediction, predictOperation, predictWork } from "./machine/cost.js";
 export {

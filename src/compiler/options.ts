@@ -48,6 +48,11 @@ export interface CompileOptions {
   readonly engines?: boolean;
   /** Whether messages may be broadcasts of the library that carries them, where the model says that these are faster; by default they may. */
   readonly broadcasts?: boolean;
+  /**
+   * Whether memory of `accumulator(T)`, which partial sums are kept in, is of T itself where that is a float: what ranks hand on is rounded
+   * then, as NCCL's sums are, half as long for 16 bits, and its error larger. Sums themselves are computed as before. By default it is not.
+   */
+  readonly roundPartialSums?: boolean;
   /** Multiprocessors that a kernel may take at most, one a block: for work that shares the GPU with others. */
   readonly sms?: number;
   /** Knobs of the mapping to the machine. */
@@ -90,6 +95,7 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   reach: record({ ranksPerDomain: wholeNumber(1, EVERYBODY) }),
   engines: yesOrNo,
   broadcasts: yesOrNo,
+  roundPartialSums: yesOrNo,
   sms: wholeNumber(1, 2 ** 16),
   mapping: (value) => (isRecord(value) ? null : "an object"),
   stopAfter: oneOf(["lower", ...PIPELINE.map((pass) => pass.name)]),

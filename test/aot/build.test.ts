@@ -4,7 +4,13 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { type ArtefactManifest, MANIFEST_SCHEMA, manifestProblem, parseManifest } from "../../src/cli/aot/manifest.js";
+import {
+  type ArtefactManifest,
+  type ArtefactProgram,
+  MANIFEST_SCHEMA,
+  manifestProblem,
+  parseManifest,
+} from "../../src/cli/aot/manifest.js";
 import { packageRoot } from "../../src/runtime/native.js";
 import { findNvrtc } from "../../src/runtime/nvrtc.js";
 import {
@@ -74,7 +80,7 @@ describe.runIf(hasFakes)("a folder", () => {
     execFileSync("cc", ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only", "-I", out, "-x", "c", "-"], { input: headers }); // prettier-ignore
   });
 
-  test("programs that differ in mesh, mapping or blocks have different names", async () => {
+  test("programs that differ in mesh, mapping, blocks or roundings have different names", async () => {
     const out = fresh();
     const path = kernel("all_reduce/hierarchical");
     for (const args of [
@@ -82,11 +88,16 @@ describe.runIf(hasFakes)("a folder", () => {
       ["--mesh", "4x2"],
       ["--mesh", "4x2", "--max-blocks", "16"],
       ["--mesh", "4x2", "--mapping", '{"elementThreads":256}'],
+      ["--mesh", "4x2", "--round-partial-sums"],
     ])
       // prettier-ignore
       expect((await build(out, path, ...args)).code).toBe(0);
     const { programs } = manifestIn(out);
-    expect(new Set(programs.map((p) => p.name)).size).toBe(4);
+    expect(new Set(programs.map((p) => p.name)).size).toBe(5);
+    const rounded = programs.filter((p) => p.roundPartialSums === true);
+    expect(rounded.map((p) => p.name)).toEqual([expect.stringMatching(/_bf16_rounded$|_f32_rounded$/)]);
+    const dtypesOf = (p: ArtefactProgram): unknown => p.targets[0]!.kernels[0]!.buffers.find((b) => b.name === "own")!.dtype; // prettier-ignore
+    expect([dtypesOf(rounded[0]!), ...new Set(programs.filter((p) => p !== rounded[0]).map(dtypesOf))]).toEqual(["bf16", "f32"]); // prettier-ignore
     const capped = programs.find((p) => p.maxBlocks === 16)!;
     for (const k of capped.targets[0]!.kernels) expect(k.grid.maxBlocks).toBeLessThanOrEqual(16);
   });

@@ -55,6 +55,7 @@ describe.runIf(hasFakes)("a folder", () => {
       [...paths, "--ranks", "2", "--dtype", "f32,bf16"],
       [kernel("all_reduce/hierarchical"), "--mesh", "2x4", "--max-blocks", "16"],
       [kernel("all_reduce"), kernel("all_gather/push"), "--ranks", "1,3", "--arch", "sm_80,sm_90a", "--embed"],
+      [kernel("reduce_scatter"), "--ranks", "4", "--reach", "2x2", "--dtype", "bf16", "--round-partial-sums"],
       [kernel("matmul/all_gather_qkv"), "--mapping", '{"elementThreads":256}'],
     ])
       expect(await collc(["build", ...args, "-o", out])).toMatchObject({ code: 0 });

@@ -1,7 +1,10 @@
 /** Roundings of the program that the signature says nothing of are right; whatever else is wrong stays wrong. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { compile, PROOF_MAPPING } from "../../src/compiler/index.js";
+import { compile, type CompileOptions, PROOF_MAPPING } from "../../src/compiler/index.js";
 import { CpuGroup, runHostile } from "../../src/runtime/cpu/index.js";
+import { importsFromDisk } from "../../src/runtime/imports.js";
 import {
   checkOutputs,
   type CheckResult,
@@ -31,8 +34,14 @@ function checked(
   dims: Record<string, number> = { n: 200 },
   spoil?: (y: Float32Array) => void,
   knowsProgram = true,
+  options: Pick<CompileOptions, "dtype" | "roundPartialSums"> = {},
 ): CheckResult {
-  const { kernel, manifest, diagnostics } = compile(text, { ranks: 3, mapping: PROOF_MAPPING });
+  const { kernel, manifest, diagnostics } = compile(text, {
+    ranks: 3,
+    mapping: PROOF_MAPPING,
+    resolve: importsFromDisk,
+    ...options,
+  });
   expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
   const ranks = makeInputs(manifest!, dims, 1);
   new CpuGroup(kernel!, manifest!).run(ranks, dims);
@@ -76,4 +85,28 @@ test.each([
   ["what is only moved", local("x[i]", each("x@((rank + 1) % world)[i]"))],
 ])("%s is no rounding", (_, text) => {
   expect(checked(text).correct).toBe(false);
+});
+
+/** A sum that is handed on from rank to rank in its own dtype, of more elements than a program is followed at. */
+const RING = readFileSync(join(import.meta.dirname, "../../kernels/all_reduce/ring.coll"), "utf8");
+const MANY = { n: 1_500_000 };
+const ROUNDED = { dtype: "f16", roundPartialSums: true } as const;
+
+test("a sum that is rounded on its way from rank to rank is right, however long", () => {
+  const { correct, maxError, tolerance } = checked(RING, MANY, undefined, true, ROUNDED);
+  expect(correct).toBe(true);
+  expect(tolerance).toBeGreaterThanOrEqual(maxError);
+  expect(tolerance).toBeLessThan(0.02);
+  // By the signature alone it would not be, and is where it is rounded once.
+  expect(checked(RING, MANY, undefined, false, ROUNDED).correct).toBe(false);
+  expect(checked(RING, MANY, undefined, false, { dtype: "f16" }).correct).toBe(true);
+});
+
+test("the same with what no rounding explains is wrong", () => {
+  // Codes of f16: sixteen steps of the last place.
+  const spoil = (y: Float32Array): void => void (y[7] = y[7]! + 16);
+  expect(checked(RING, MANY, spoil, true, ROUNDED).firstMismatch).toMatchObject({ rank: 2, index: 7 });
+  const without = RING.replace("inbox[i] + x[i]", "inbox[i]");
+  expect(without).not.toBe(RING);
+  expect(checked(without, MANY, undefined, true, ROUNDED).correct).toBe(false);
 });

@@ -1,7 +1,7 @@
 // The GPU suite: every kernel of the library, one process a rank, against the reference made from its signature.
 // Needs node, dist/, build/Release/collc.node, kernels/ and production node_modules; no test runner.
 //
-//   node test/gpu/suite.mjs --ranks 4 [--only all_reduce] [--quick] [--time] [--reach 2x2] [--backend nccl] [--out results.jsonl]
+//   node test/gpu/suite.mjs --ranks 4 [--only all_reduce] [--quick] [--time] [--reach 2x2] [--backend nccl] [--round-partial-sums] [--out results.jsonl]
 //
 // Checks f32, f16 and bf16 from 2 elements up to 256 MiB, odd lengths and misaligned starts included; outputs are
 // poisoned before each launch and lie between guard elements that must stay untouched. Prints one JSON line a case
@@ -11,14 +11,19 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { compile, fitDims } from "../../dist/src/compiler/index.js";
+import { compile, fitDims, wayAt } from "../../dist/src/compiler/index.js";
 import { connect } from "../../dist/src/runtime/connect.js";
 import { detectLauncher } from "../../dist/src/runtime/env.js";
 import { importsFromDisk, libraryFromDisk } from "../../dist/src/runtime/imports.js";
 import { launchRanks } from "../../dist/src/runtime/launcher.js";
 import { allocate, bytesOf, fillPoison } from "../../dist/src/runtime/numbers/index.js";
 import { chosenReach, pretendHostToNccl } from "../../dist/src/runtime/reach.js";
-import { checkOutputs, generatedInputs, makeRankInputs } from "../../dist/src/runtime/reference/index.js";
+import {
+  checkOutputs,
+  generatedInputs,
+  makeRankInputs,
+  programElements,
+} from "../../dist/src/runtime/reference/index.js";
 import { someScalars } from "../../dist/src/runtime/shapes.js";
 
 const { values: options } = parseArgs({
@@ -38,6 +43,7 @@ const { values: options } = parseArgs({
     // Hosts that are pretended, and the GPUs of each: 2x2. NCCL takes them for hosts, too.
     reach: { type: "string" },
     backend: { type: "string", default: "cuda" },
+    "round-partial-sums": { type: "boolean", default: false },
     // Knobs of the mapping as JSON, for sweeps: {"elementBlocks":32}.
     mapping: { type: "string", default: "{}" },
   },
@@ -122,6 +128,7 @@ async function runRank() {
       const compiled = compile(text, {
         ...{ file: path.join(kernels, file), ranks, dtype, reach, mapping },
         ...{ resolve: importsFromDisk, library: libraryFromDisk },
+        roundPartialSums: options["round-partial-sums"],
       });
       // Its `where` clause leaves these out, or it holds only what others import.
       if (compiled.diagnostics.some((d) => d.code === "empty-file" || d.code.endsWith("-not-allowed"))) continue;
@@ -135,7 +142,9 @@ async function runRank() {
         const began = performance.now();
         let count = 0;
         for (const [dims, offset] of casesFor(kernel.manifest, dtype)) {
-          const problem = await checkCase(group, kernel, dims, offset, rank).catch((e) => `threw: ${e.message}`);
+          const problem = await checkCase(group, kernel, wayAt(compiled, dims).kernel, dims, offset, rank).catch(
+            (e) => `threw: ${e.message}`,
+          );
           const problems = (await group.exchange("result", problem))
             .map((p, r) => (p === null ? null : `rank ${r}: ${p}`))
             .filter(Boolean);
@@ -177,7 +186,7 @@ async function makeTensors(group, manifest, local, offset) {
 }
 
 let seed = 1;
-async function checkCase(group, kernel, lengths, offset, rank) {
+async function checkCase(group, kernel, program, lengths, offset, rank) {
   const { manifest } = kernel;
   const dims = { ...lengths, ...someScalars(manifest) };
   seed++;
@@ -200,9 +209,11 @@ async function checkCase(group, kernel, lengths, offset, rank) {
       if (name in local.outputs) outputs[name] = now.subarray(start, start + values.length);
     }
     const all = Array.from({ length: manifest.ranks }, (_, r) => (r === rank ? { outputs } : undefined));
-    const result = checkOutputs(manifest, dims, generatedInputs(manifest, dims, seed), all, {
+    const inputs = generatedInputs(manifest, dims, seed);
+    const result = checkOutputs(manifest, dims, inputs, all, {
       maxElements: 1 << 18,
       seed,
+      program: programElements(program, manifest, dims, [inputs])(0),
     });
     const digest = Object.values(outputs)
       .map((o) => createHash("sha1").update(bytesOf(o)).digest("hex"))

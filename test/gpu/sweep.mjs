@@ -1,7 +1,7 @@
 // Times programs under several mappings and sizes, a sample of each result compared with its signature afterwards: what
 // choices of blocks, slabs and protocols are worth on a machine. One process a rank, one JSON line a measurement, a table at the end.
 //
-//   node test/gpu/sweep.mjs --ranks 4 --plan plan.json [--out results.jsonl]
+//   node test/gpu/sweep.mjs --ranks 4 --plan plan.json [--outer 15] [--out results.jsonl]
 //
 // plan.json: [{"file": "kernels/all_reduce/push.coll", "dtype": "bf16", "sizes": [1048576], "mappings": [{"slabRows": 4}]}]
 // Sizes are bytes of the tensor named n (one dimension), or all dimensions: {"m": 512, "n": 8192, "k": 8192}. Needs what test/gpu/suite.mjs needs.
@@ -20,6 +20,8 @@ const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "2" },
     plan: { type: "string" },
+    // Replays of a graph of ten launches: thousands heat the GPU up as work without a pause does.
+    outer: { type: "string", default: "15" },
     out: { type: "string", default: "" },
     rank: { type: "boolean", default: false },
   },
@@ -59,7 +61,7 @@ async function runRank() {
       const tensors = await makeTensors(group, manifest, dims, 3);
       for (const { mapping, compiled } of programs) {
         const kernel = await group.load(compiled);
-        const timing = await kernel.time(tensors, dims, { inner: 10, outer: 15 });
+        const timing = await kernel.time(tensors, dims, { inner: 10, outer: Number(options.outer) });
         const { check, bitwiseEqualAcrossRanks } = await verify(group, manifest, dims, tensors, {
           seed: 3,
           maxElements,

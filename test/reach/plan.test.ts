@@ -72,6 +72,31 @@ it.each(ACROSS.filter(([, , { hosts }], i) => isAll || (hosts === 2 && i % 2 ===
   },
 );
 
+it.each([
+  ["all_reduce", "bf16", 2],
+  ["reduce_scatter", "f16", 2],
+  ["all_reduce", "f32", 1],
+  ["all_reduce", "i8", 1],
+] as const)(
+  "%s of %s rounds partial sums where that is asked for, and sends %d times less",
+  async (op, dtype, less) => {
+    const hosts = { hosts: 2, gpus: 4 };
+    const across = (roundPartialSums: boolean): { readonly result: CompileResult; readonly bytes: number } => {
+      const result = compiledFor(op, hosts, { library: libraryFromDisk, dtype, roundPartialSums });
+      const { plan, messages } = explain(result, { n: 2 ** 20 }, result.machine);
+      expect(plan!.chosen).toBe(`${op}/hierarchical`);
+      return { result, bytes: messages.reduce((sum, { bytes }) => sum + bytes, 0) };
+    };
+    const rounded = across(true);
+    expect(across(false).bytes / rounded.bytes).toBe(less);
+    const group = new EmulatedGroup(8, { detectUnwritten: true });
+    const done = await execute(group, rounded.result, dimsFor(rounded.result), { seed: 2, timing: { outer: 1 } });
+    expect(done.check.correct).toBe(true);
+    expect(done.bitwiseEqualAcrossRanks).not.toBe(false);
+    await group.close();
+  },
+);
+
 it("long tensors go another way than short ones where that is faster", () => {
   const chosen = (op: string, hosts: Hosts, dims: Record<string, number>): string => {
     const result = program(op, hosts);

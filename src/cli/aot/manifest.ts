@@ -50,6 +50,8 @@ export interface Identity {
   readonly maxBlocks: number | null;
   /** Ranks that share addresses, of a program that sends messages between others. */
   readonly ranksPerDomain: number | null;
+  /** It was built with `--round-partial-sums`. */
+  readonly roundPartialSums?: true;
 }
 
 export interface ArtefactProgram extends Identity, Signature {
@@ -79,14 +81,15 @@ export interface ArtefactManifest {
  * "of", so that `reduce/scatter` and `reduce_scatter` are two names.
  */
 export function programName(prefix: string, identity: Identity): string {
-  const { path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain } = identity;
+  const { path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain, roundPartialSums } = identity;
   const parts = path.split("/").map((part) => part.replace(/[^A-Za-z0-9]+/g, "_"));
   const own = parts.at(-1) === collective ? [] : [collective];
   const grid = mesh.length === 0 ? [] : [mesh.map((axis) => `${axis.name}${axis.size}`).join("x")];
   const knobs = mapping === null && maxBlocks === null ? [] : [`m${digest([mapping, maxBlocks]).slice(0, 8)}`];
   const called = [...parts, ...own].reverse().join("_of_");
   const domains = ranksPerDomain === null ? [] : [`d${ranksPerDomain}`];
-  return [prefix, called, `w${ranks}`, ...domains, ...grid, ...Object.values(dtypes), ...knobs].join("_");
+  const rounded = roundPartialSums === true ? ["rounded"] : [];
+  return [prefix, called, `w${ranks}`, ...domains, ...grid, ...Object.values(dtypes), ...rounded, ...knobs].join("_");
 }
 
 /** SHA-256 of a value as JSON, in hexadecimal digits. */
@@ -143,7 +146,8 @@ function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
 
 function identityOf(program: Identity): Identity {
   const { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain } = program;
-  return { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain };
+  const rounded = program.roundPartialSums === true ? { roundPartialSums: true as const } : {};
+  return { source, path, collective, ranks, mesh, dtypes, mapping, maxBlocks, ranksPerDomain, ...rounded };
 }
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -178,55 +182,62 @@ export const MANIFEST_SCHEMA: Schema = {
     programs: said("By name.", listOf(ref("program"))),
   }),
   $defs: {
-    program: record({
-      name: said("Its name in C, and what its files begin with.", name),
-      source: said("File of the source, from the root of the build.", text),
-      path: said("The source without its ending.", text),
-      sourceSha256: said("Digest of the text and of all that it imports.", sha256),
-      collective: said("Its name in the source.", name),
-      ranks: count(1),
-      mesh: said("Axes of the grid of ranks, the outermost first.", listOf(record({ name, size: count(1) }))),
-      dtypes: said("What dtype variables stand for.", { type: "object", additionalProperties: ref("dtype") }),
-      mapping: said("Knobs of the mapping, where any were given.", orNull({ type: "object" })),
-      maxBlocks: said("--max-blocks of the build.", orNull(count(1))),
-      ranksPerDomain: said(
-        "So many consecutive ranks share addresses, and get messages from all others; null: all share them.",
-        orNull(count(1)),
-      ),
-      dims: said("Dimensions of a launch, in the order of the signature.", listOf(name)),
-      scalars: said(
-        "Numbers that are given at each launch, the same on every rank; 4 bytes each.",
-        listOf(record({ name, dtype: ref("number") })),
-      ),
-      inputs: listOf(ref("tensor")),
-      outputs: listOf(ref("tensor"), 1),
-      inPlace: said(
-        "Tensors that are input and output at once: one memory, which a launch changes. All other outputs have memory of their own.",
-        listOf(name),
-      ),
-      specification: said(
-        "What the outputs must be: `nodes` refer to nodes before them by number, `outputs` has one number per output, null where only the ordering of the body is specified.",
-        record({
-          nodes: listOf({ type: "object", required: ["kind"], properties: { kind: text } }),
-          outputs: listOf(orNull(count(0))),
-        }),
-      ),
-      requirements: said(
-        "What the dimensions of a launch must fulfil.",
-        listOf(
+    program: record(
+      {
+        name: said("Its name in C, and what its files begin with.", name),
+        source: said("File of the source, from the root of the build.", text),
+        path: said("The source without its ending.", text),
+        sourceSha256: said("Digest of the text and of all that it imports.", sha256),
+        collective: said("Its name in the source.", name),
+        ranks: count(1),
+        mesh: said("Axes of the grid of ranks, the outermost first.", listOf(record({ name, size: count(1) }))),
+        dtypes: said("What dtype variables stand for.", { type: "object", additionalProperties: ref("dtype") }),
+        mapping: said("Knobs of the mapping, where any were given.", orNull({ type: "object" })),
+        maxBlocks: said("--max-blocks of the build.", orNull(count(1))),
+        ranksPerDomain: said(
+          "So many consecutive ranks share addresses, and get messages from all others; null: all share them.",
+          orNull(count(1)),
+        ),
+        roundPartialSums: said("It was built with --round-partial-sums.", { const: true }),
+        dims: said("Dimensions of a launch, in the order of the signature.", listOf(name)),
+        scalars: said(
+          "Numbers that are given at each launch, the same on every rank; 4 bytes each.",
+          listOf(record({ name, dtype: ref("number") })),
+        ),
+        inputs: listOf(ref("tensor")),
+        outputs: listOf(ref("tensor"), 1),
+        inPlace: said(
+          "Tensors that are input and output at once: one memory, which a launch changes. All other outputs have memory of their own.",
+          listOf(name),
+        ),
+        specification: said(
+          "What the outputs must be: `nodes` refer to nodes before them by number, `outputs` has one number per output, null where only the ordering of the body is specified.",
           record({
-            left: ref("extent"),
-            relation: { enum: ["eq", "ne", "lt", "le", "gt", "ge"] },
-            right: ref("extent"),
-            reason: text,
+            nodes: listOf({ type: "object", required: ["kind"], properties: { kind: text } }),
+            outputs: listOf(orNull(count(0))),
           }),
         ),
-      ),
-      symmetric: said("Tensors that every rank's address is needed of.", listOf(name)),
-      embedded: said("Whether the C file holds the cubins.", { type: "boolean" }),
-      files: record({ header: file, source: file }),
-      targets: said("By architecture; a host takes the most special one that its GPU runs.", listOf(ref("target"), 1)),
-    }),
+        requirements: said(
+          "What the dimensions of a launch must fulfil.",
+          listOf(
+            record({
+              left: ref("extent"),
+              relation: { enum: ["eq", "ne", "lt", "le", "gt", "ge"] },
+              right: ref("extent"),
+              reason: text,
+            }),
+          ),
+        ),
+        symmetric: said("Tensors that every rank's address is needed of.", listOf(name)),
+        embedded: said("Whether the C file holds the cubins.", { type: "boolean" }),
+        files: record({ header: file, source: file }),
+        targets: said(
+          "By architecture; a host takes the most special one that its GPU runs.",
+          listOf(ref("target"), 1),
+        ),
+      },
+      ["roundPartialSums"],
+    ),
     target: record(
       {
         arch: { type: "string", pattern: "^sm_\\d{2,3}[af]?$" },

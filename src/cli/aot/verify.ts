@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { exitCodes, messageOf, UsageError } from "../../runtime/errors.js";
+import { reachText } from "../../runtime/reach.js";
 import { collcVersion } from "../../runtime/version.js";
 import { Exit, printFailure } from "../failure.js";
 import { type Io, paletteOf } from "../io.js";
@@ -129,7 +130,7 @@ class Looking {
 
   /** The command that builds a program for architectures into the folder. */
   private command(program: ArtefactProgram, archs: readonly string[]): string {
-    const { source, ranks, mesh, dtypes, mapping, maxBlocks, embedded } = program;
+    const { source, ranks, mesh, dtypes, mapping, maxBlocks, embedded, ranksPerDomain, roundPartialSums } = program;
     const quoted = (text: string): string => (/^[\w./=,+-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
     const named = Object.entries(dtypes).map(([variable, dtype]) => `${variable}=${dtype}`);
     const words = [
@@ -139,6 +140,8 @@ class Looking {
       ...["--ranks", `${ranks}`],
       ...(mesh.length === 0 ? [] : ["--mesh", mesh.map((axis) => `${axis.name}=${axis.size}`).join(",")]),
       ...(named.length === 0 ? [] : ["--dtype", named.join(",")]),
+      ...(ranksPerDomain === null ? [] : ["--reach", reachText({ ranksPerDomain }, ranks)]),
+      ...(roundPartialSums === true ? ["--round-partial-sums"] : []),
       ...(maxBlocks === null ? [] : ["--max-blocks", `${maxBlocks}`]),
       ...(mapping === null ? [] : ["--mapping", JSON.stringify(mapping)]),
       ...["--arch", archs.join(",")],

@@ -10,14 +10,18 @@ import { checkLimits, checkRequirements } from "./requirements.js";
 import { Checking } from "./scope.js";
 import { declareAll } from "./signature.js";
 
-/** @param given what dtype variables stand for; those left out take their default. */
+/**
+ * @param given what dtype variables stand for; those left out take their default.
+ * @param roundPartialSums whether memory of `accumulator(T)` is of T where that is a float; see `CompileOptions`
+ */
 export function checkOne(
   syntax: Collective,
   world: number,
   given: Readonly<Record<string, DType>>,
   mesh: readonly MeshAxis[] = [],
+  roundPartialSums = false,
 ): { checked: CheckedCollective | null; diagnostics: Diagnostic[] } {
-  const c = new Checking(world, mesh);
+  const c = new Checking(world, mesh, roundPartialSums);
   declareAll(syntax, given, c);
   checkRequirements(syntax.requires, c);
   checkLimits(syntax.limits, c);

@@ -86,6 +86,8 @@ export class Checking {
   constructor(
     readonly world: number,
     readonly mesh: readonly MeshAxis[] = [],
+    /** Whether memory of `accumulator(T)` is of T where that is a float. */
+    readonly roundPartialSums = false,
   ) {}
 
   report(d: Diagnostic): null {

@@ -83,7 +83,10 @@ function isBound({ name, wrapper }: DTypeReference, c: Checking): boolean {
 
 function dtypeOf({ name, wrapper }: DTypeReference, c: Checking): DType {
   const dtype = isDType(name) ? name : (c.dtypes[name] ?? "f32");
-  return wrapper === undefined ? dtype : DTYPES[dtype].compute;
+  if (wrapper === undefined) return dtype;
+  const { kind, compute } = DTYPES[dtype];
+  // Whole numbers that wrapped are no sums any more.
+  return c.roundPartialSums && kind === "float" ? dtype : compute;
 }
 
 // -- shapes ----------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ const STAGED_AFTER = "raise-products";
  * @param dims sizes to count for: of a program with several kernels, the one that they take is explained.
  */
 export function explain(program: CompileResult, dims: DimValues, machine: Machine): Explanation {
-  const compiled = kernelFor(program, dims);
+  const compiled = wayAt(program, dims);
   const { snapshots, source } = compiled;
   const after = (pass: string): Kernel => {
     const found = snapshots.find((s) => s.pass === pass);
@@ -178,12 +178,12 @@ export function explain(program: CompileResult, dims: DimValues, machine: Machin
 /** The time alone, for comparing many sizes. */
 export function predictTime(compiled: CompileResult, dims: DimValues, machine: Machine): Prediction {
   if (compiled.kernel === null) throw new InternalCompilerError("only what was compiled to the end has a time");
-  const way = kernelFor(compiled, dims);
+  const way = wayAt(compiled, dims);
   return predictSteps({ kernel: way.kernel!, steps: stepsOfResult(way) }, dims, machine);
 }
 
 /** The program of the one way that these sizes take; where a library does it, of another, for there is no kernel. */
-function kernelFor(program: CompileResult, dims: DimValues): CompileResult {
+export function wayAt(program: CompileResult, dims: DimValues): CompileResult {
   if (program.variants.length < 2) return program;
   const [launched] = launchesOf(choiceOf(program.manifest!, dims));
   return program.variants[launched === undefined ? 0 : program.kernels[launched.kernel]!.variant]!.compiled;

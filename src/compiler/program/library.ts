@@ -84,15 +84,22 @@ export function libraryStepOf(
 /**
  * The library's ways to do what the kernel does.
  * @param source of the kernel, behind which the library's texts are put
- * @param domains sizes of the mesh that a way for one is made for; null: none is a way
+ * @param options.domains sizes of the mesh that a way for one is made for; null: none is a way
  */
 export function waysOf(
   kernel: Kernel,
   conversion: string,
   library: Library,
   source: SourceFile,
-  resolve?: ResolveImport,
-  domains: readonly number[] | null = null,
+  {
+    resolve,
+    domains = null,
+    roundPartialSums,
+  }: {
+    readonly resolve?: ResolveImport;
+    readonly domains?: readonly number[] | null;
+    readonly roundPartialSums?: boolean;
+  } = {},
 ): Way[] {
   return library(conversion).flatMap(({ file: path, text: own }) => {
     const { program, hasErrors } = parseIncluded({ name: path, text: own }, source);
@@ -107,6 +114,7 @@ export function waysOf(
         file: source,
         path,
         mesh,
+        roundPartialSums,
         ...(resolve === undefined ? {} : { resolve }),
       });
       if (checked === null) return [];

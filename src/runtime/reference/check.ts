@@ -103,7 +103,9 @@ export function checkOutputs(
       unspecified.push(tensor.name);
       return;
     }
-    const tally = newTally(options.program === undefined ? null : (r, i) => options.program!(tensor.name, r, i));
+    const tally = newTally(
+      options.program === undefined ? null : (r, i, says) => options.program!(tensor.name, r, i, says),
+    );
     if (specification.kind === "elements") {
       const counts = checkElements(tensor, specification, context, ranks, options, tally);
       checked += counts.checked;

@@ -9,7 +9,7 @@ import {
   SMALLEST_STEP,
   type TypedArray,
 } from "../numbers/index.js";
-import type { ProgramElement } from "./program-roundings.js";
+import type { ProgramElement, SignatureElement } from "./program-roundings.js";
 import { type Rows } from "./logical.js";
 
 /** The first element outside its tolerance. */
@@ -32,7 +32,7 @@ export interface Tally {
   compared: number;
   unbounded: number;
   /** An element of the output as the program means it; null where that is not known. */
-  readonly program: ((rank: number, index: number) => ReturnType<ProgramElement>) | null;
+  readonly program: ((rank: number, index: number, signature: SignatureElement) => ReturnType<ProgramElement>) | null;
 }
 
 export function newTally(program: Tally["program"] = null): Tally {
@@ -45,6 +45,7 @@ const NOISE = 2 ** -20;
 /**
  * The error that the program's own roundings allow at an element; null where they do not explain what it is.
  * @param tolerance of the signature
+ * @param size of a sum over ranks: the sum of its parts' magnitudes
  */
 function ownRoundings(
   { program }: Tally,
@@ -53,8 +54,9 @@ function ownRoundings(
   actual: number,
   reference: number,
   tolerance: number,
+  size: number | null,
 ): number | null {
-  const own = program?.(rank, index) ?? null;
+  const own = program?.(rank, index, { value: reference, size }) ?? null;
   // Where nothing is known of the error, as of what overflowed, roundings explain nothing.
   if (own === null || !(own.error > 0 && own.error < Infinity)) return null;
   const apart = Math.abs(own.value - reference);
@@ -75,7 +77,7 @@ export function tallyRun(
 ): void {
   if (actual instanceof BigInt64Array) return tallyWide(tally, expected, logical, actual, local, length, rank);
   tally.compared += length;
-  const { values, error, copied } = expected;
+  const { values, error, copied, sizes } = expected;
   const constant = values.length === 1;
   const isFloat = dtype === "f32" || isNarrowFloat(dtype);
   const { epsilon } = DTYPES[dtype];
@@ -100,7 +102,7 @@ export function tallyRun(
       if (number !== number && target !== target) continue;
       if (number === target && (!copied || dtype === "bool")) continue; // the other zero, another byte that is true
       const d = distance(number, target);
-      const own = isFloat ? ownRoundings(tally, rank, local + i, number, reference, 0) : null;
+      const own = isFloat ? ownRoundings(tally, rank, local + i, number, reference, 0, null) : null;
       if (d > tally.maxError) note(tally, d, own ?? 0);
       if (own === null) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance: 0 };
       continue;
@@ -119,7 +121,9 @@ export function tallyRun(
       continue;
     }
     const d = distance(number, reference);
-    const own = isFloat && d > tolerance ? ownRoundings(tally, rank, local + i, number, reference, tolerance) : null;
+    const size = sizes?.[constant ? 0 : logical + i] ?? null;
+    const own =
+      isFloat && d > tolerance ? ownRoundings(tally, rank, local + i, number, reference, tolerance, size) : null;
     if (d > tally.maxError) note(tally, d, own ?? tolerance);
     if (d > tolerance && own === null)
       tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
