@@ -66,6 +66,8 @@ export interface BootstrapGroup {
   readonly runDirectory: string;
   /** Tells the others that this rank is done for, and why. They fail within moments. */
   abort(error: unknown): void;
+  /** From now on this rank gives back what it has: that the host of the store is done before it is no reason to stop. */
+  beginToLeave(): void;
   /**
    * Leaves the group; the rank that hosts the store waits until the others have left too, up to 10 s and up to `boundMs`,
    * default the group's time-out. Never throws; twice is fine. A process that exits with 0 leaves by itself, unless it hosts the store.
@@ -93,7 +95,8 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
   const cleanups: (() => void)[] = [];
   try {
     let names: readonly string[] = [];
-    cleanups.push(watchOthers(store, info, options, (rank) => hostOf(rank, names)));
+    const watch = watchOthers(store, info, options, (rank) => hostOf(rank, names));
+    cleanups.push(watch.stop);
     cleanups.push(publishOwnEnd(store));
     if (removeFile) {
       cleanups.push(removeFile, atExit(removeFile));
@@ -124,6 +127,7 @@ export async function joinGroup(options: JoinOptions = {}): Promise<BootstrapGro
       store,
       exchange,
       runDirectory,
+      beginToLeave: watch.beginToLeave,
       abort(error) {
         if (isClosed) return;
         end();
@@ -165,13 +169,13 @@ function hostOf(rank: number, names: readonly string[]): string {
   return `, on host ${names[rank]} with ${ranksText(ranks)}`;
 }
 
-/** Reacts to the loss of a rank or of the store, once. @param where words on a rank's host @returns unsubscribe. */
+/** Reacts to the loss of a rank or of the store, once. @param where words on a rank's host */
 function watchOthers(
   store: Store,
   info: LauncherInfo | null,
   { onLost, store: given }: JoinOptions,
   where: (rank: number) => string,
-): () => void {
+): { readonly beginToLeave: () => void; readonly stop: () => void } {
   const exit = (error: RuntimeError): void => {
     if (error.code === "store-lost") endWithLauncher();
     // `collc run` reports for all ranks; elsewhere each one says why it stops.
@@ -180,6 +184,7 @@ function watchOthers(
   };
   const react = onLost ?? (given ? () => {} : exit);
   let isDone = false;
+  let isLeaving = false;
   const once = (error: RuntimeError): void => {
     if (isDone) return;
     isDone = true;
@@ -190,11 +195,17 @@ function watchOthers(
     store.onMemberLost((member) =>
       once(new RuntimeError(`${describeMember(member)}${where(member.rank)}`, undefined, "rank-lost")),
     ),
-    store.onStoreLost((error) => once(new RuntimeError(`${error.message} (${host})`, undefined, "store-lost"))),
+    store.onStoreLost((error, isOrderly) => {
+      if (isOrderly && isLeaving) return;
+      once(new RuntimeError(`${error.message} (${host})`, undefined, "store-lost"));
+    }),
   ];
-  return () => {
-    isDone = true;
-    for (const each of unsubscribe) each();
+  return {
+    beginToLeave: () => void (isLeaving = true),
+    stop() {
+      isDone = true;
+      for (const each of unsubscribe) each();
+    },
   };
 }
 

@@ -389,6 +389,7 @@ export class DeviceGroup extends DevicePrimitives implements Group {
   private async closeBy(deadline: number): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
+    if (this.parent === null) this.boot.beginToLeave();
     this.exchangeChannel.endBy(deadline);
     for (const group of [...this.subgroups].reverse()) {
       await group.closeBy(deadline);

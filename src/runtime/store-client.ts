@@ -9,7 +9,7 @@ import { readEnv } from "./env.js";
 import { RuntimeError, messageOf, systemCode } from "./errors.js";
 import type { Member, StoreRequest } from "./store-core.js";
 import { masterHelp } from "./store-host.js";
-import type { StoreTransport } from "./store.js";
+import type { StoreLostListener, StoreTransport } from "./store.js";
 import {
   FrameReader,
   type Frame,
@@ -92,7 +92,7 @@ export class TcpTransport implements StoreTransport {
   readonly #socket: Socket;
   readonly #pending = new Map<number, Pending>();
   readonly #memberLost = new Set<(member: Member) => void>();
-  readonly #storeLost = new Set<(error: RuntimeError) => void>();
+  readonly #storeLost = new Set<StoreLostListener>();
   /** Losses from before anybody listened. */
   readonly #lostMembers: Member[] = [];
   #nextId = 1;
@@ -208,9 +208,9 @@ export class TcpTransport implements StoreTransport {
     return () => this.#memberLost.delete(listener);
   }
 
-  onStoreLost(listener: (error: RuntimeError) => void): () => void {
+  onStoreLost(listener: StoreLostListener): () => void {
     this.#storeLost.add(listener);
-    if (this.#lostBecause && !this.#isClosing) listener(this.#lostBecause);
+    if (this.#lostBecause && !this.#isClosing) listener(this.#lostBecause, this.#isHostClosing);
     return () => this.#storeLost.delete(listener);
   }
 
@@ -270,6 +270,6 @@ export class TcpTransport implements StoreTransport {
       reject(this.#lostBecause);
     }
     this.#pending.clear();
-    if (!this.#isClosing) for (const listener of [...this.#storeLost]) listener(this.#lostBecause);
+    if (!this.#isClosing) for (const listener of [...this.#storeLost]) listener(this.#lostBecause, this.#isHostClosing);
   }
 }

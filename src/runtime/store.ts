@@ -18,6 +18,9 @@ export { describeMember, StoreCore, type Member } from "./store-core.js";
 export { hostStore, StoreServer, type HostStoreOptions } from "./store-server.js";
 export type { ConnectStoreOptions } from "./store-client.js";
 
+/** @param isOrderly whether its host has closed it; else it went away. */
+export type StoreLostListener = (error: RuntimeError, isOrderly: boolean) => void;
+
 /** How requests reach the store's state. */
 export interface StoreTransport {
   /** Where the store is, for messages. */
@@ -25,7 +28,7 @@ export interface StoreTransport {
   request(request: StoreRequest, body: readonly Uint8Array[]): Promise<Buffer[]>;
   post(request: StoreRequest): void;
   onMemberLost(listener: (member: Member) => void): () => void;
-  onStoreLost(listener: (error: RuntimeError) => void): () => void;
+  onStoreLost(listener: StoreLostListener): () => void;
   close(): Promise<void>;
   /** Goes without good-bye: the others are told that this rank is lost. Does not wait. */
   abandon(): void;
@@ -164,7 +167,7 @@ export class Store {
   }
 
   /** Called when the store itself is gone and this side did not close it. @returns unsubscribe. */
-  onStoreLost(listener: (error: RuntimeError) => void): () => void {
+  onStoreLost(listener: StoreLostListener): () => void {
     return this.#transport.onStoreLost(listener);
   }
 

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { joinGroup } from "../../src/runtime/bootstrap.js";
+import { type BootstrapGroup, joinGroup } from "../../src/runtime/bootstrap.js";
 import { type Child, rejection, until, useSandbox } from "./helpers.js";
 
 const sandbox = useSandbox();
@@ -87,4 +87,18 @@ test("a rank that dies is noticed as elsewhere", async () => {
   expect([a!.code, b!.code]).toEqual([76, 76]);
   expect(children[1]!.output()).toContain("rank 1 stops: rank 2 was lost");
   expect(existsSync(file())).toBe(false);
+});
+
+test("a store that its host has closed stops nobody who is leaving, and everybody else", async () => {
+  const lost: string[][] = [[], [], []];
+  const joined = (rank: number): Promise<BootstrapGroup> => {
+    const onLost = ({ message }: Error): void => void lost[rank]!.push(message);
+    return joinGroup({ rank, world: 3, storeFile: file(), timeoutMs: 10_000, onLost });
+  };
+  const [host, leaving, staying] = await Promise.all([joined(0), joined(1), joined(2)]);
+  leaving.beginToLeave();
+  await host.close(50);
+  await until(() => lost[2]!.length > 0, 10_000);
+  expect(lost).toEqual([[], [], [expect.stringContaining("was closed by its host (rank 0 hosts it)")]]);
+  await Promise.all([leaving.close(), staying.close()]);
 });
