@@ -9,7 +9,7 @@ import {
   SMALLEST_STEP,
   type TypedArray,
 } from "../numbers/index.js";
-import type { ProgramElement, SignatureElement } from "./program-roundings.js";
+import { isMeant, type ProgramElement, type SignatureElement } from "./program-roundings.js";
 import { type Rows } from "./logical.js";
 
 /** The first element outside its tolerance. */
@@ -39,29 +39,17 @@ export function newTally(program: Tally["program"] = null): Tally {
   return { maxError: 0, tolerance: 0, first: null, compared: 0, unbounded: 0, program };
 }
 
-/** The float64 evaluation of a program errs by so much of what is allowed for its roundings, at most. */
-const NOISE = 2 ** -20;
-
-/**
- * The error that the program's own roundings allow at an element; null where they do not explain what it is.
- * @param tolerance of the signature
- * @param size of a sum over ranks: the sum of its parts' magnitudes
- */
+/** The error that the program's own roundings allow at an element; null where they do not explain what it is. */
 function ownRoundings(
   { program }: Tally,
   rank: number,
   index: number,
   actual: number,
-  reference: number,
-  tolerance: number,
-  size: number | null,
+  says: SignatureElement,
 ): number | null {
-  const own = program?.(rank, index, { value: reference, size }) ?? null;
-  // Where nothing is known of the error, as of what overflowed, roundings explain nothing.
-  if (own === null || !(own.error > 0 && own.error < Infinity)) return null;
-  const apart = Math.abs(own.value - reference);
-  const isMeant = apart <= tolerance + NOISE * own.error;
-  return isMeant && Math.abs(actual - own.value) <= own.error ? own.error + apart : null;
+  const own = program?.(rank, index, says) ?? null;
+  if (own === null || !isMeant(own, says) || !(Math.abs(actual - own.value) <= own.error)) return null;
+  return own.error + Math.abs(own.value - says.value);
 }
 
 /** Compares `length` elements of `actual` from `local` with `expected` from `logical`. */
@@ -102,7 +90,9 @@ export function tallyRun(
       if (number !== number && target !== target) continue;
       if (number === target && (!copied || dtype === "bool")) continue; // the other zero, another byte that is true
       const d = distance(number, target);
-      const own = isFloat ? ownRoundings(tally, rank, local + i, number, reference, 0, null) : null;
+      const says = { value: reference, tolerance: 0, size: Math.abs(reference), distance: d };
+      // After the first wrong element nobody asks what others may be.
+      const own = isFloat && tally.first === null ? ownRoundings(tally, rank, local + i, number, says) : null;
       if (d > tally.maxError) note(tally, d, own ?? 0);
       if (own === null) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance: 0 };
       continue;
@@ -121,9 +111,12 @@ export function tallyRun(
       continue;
     }
     const d = distance(number, reference);
-    const size = sizes?.[constant ? 0 : logical + i] ?? null;
-    const own =
-      isFloat && d > tolerance ? ownRoundings(tally, rank, local + i, number, reference, tolerance, size) : null;
+    let own: number | null = null;
+    if (isFloat && d > tolerance && tally.first === null) {
+      // Errors of float32 go with the size of the terms that it adds up, too.
+      const size = Math.max(sizes?.[constant ? 0 : logical + i] ?? 0, Math.abs(reference), e / U32);
+      own = ownRoundings(tally, rank, local + i, number, { value: reference, tolerance, size, distance: d });
+    }
     if (d > tally.maxError) note(tally, d, own ?? tolerance);
     if (d > tolerance && own === null)
       tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance };
