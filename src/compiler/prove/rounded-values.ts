@@ -9,7 +9,7 @@ import { isParameter, type Kernel } from "../ir/module.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { type DType, DTYPES, isDType, isFloat, type ScalarKind } from "../types/dtype.js";
 import type { DimValues } from "../types/extent.js";
-import { isNarrowFloat, LARGEST_FINITE, SMALLEST_STEP } from "../types/formats.js";
+import { isNarrowFloat, LARGEST_FINITE, type NarrowFloat, SMALLEST_STEP } from "../types/formats.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
 import { execute } from "./execute.js";
 import type { GivenNumbers as Given } from "./inputs.js";
@@ -55,6 +55,16 @@ const errorOf = (x: Number_): number => (typeof x === "number" ? 0 : (x as Round
 
 /** Error of one float32 operation: half an ulp, or half the smallest step. */
 const unit = (value: number): number => U32 * Math.abs(value) + 2 ** -150;
+
+/**
+ * Whether nothing bounds what a cast to `to` makes of x. Dtypes of 8 bits are cut off at their largest number, which moves the machine's
+ * number towards x unless all that it may be lies beyond; of others, what comes to half a step more than the largest is rounded to it.
+ */
+function overflows(x: number, off: number, to: NarrowFloat | "f32"): boolean {
+  const largest = LARGEST_FINITE[to];
+  const isCutOff = to === "f8e4m3" || to === "f8e5m2";
+  return isCutOff ? !(Math.abs(x) - off <= largest) : !(Math.abs(x) + off <= largest * (1 + DTYPES[to].epsilon / 2));
+}
 
 class RoundedSum implements Accumulator {
   private total: Number_ = 0;
@@ -162,9 +172,8 @@ class RoundedAlgebra implements Algebra {
     if (isFloat(to)) {
       if (to === "f32" && isFloat(from)) return a;
       if (!isDType(to) || (to !== "f32" && !isNarrowFloat(to))) return new Rounded(x, Infinity);
-      const largest = LARGEST_FINITE[to];
       const most = Math.abs(x) + off;
-      if (most > largest) return new Rounded(x, Infinity);
+      if (overflows(x, off, to)) return new Rounded(x, Infinity);
       // A whole number that the dtype has is not rounded.
       if (off === 0 && Number.isInteger(x) && most * DTYPES[to].epsilon <= 1) return new Rounded(x, 0);
       return new Rounded(x, off + DTYPES[to].epsilon * most + SMALLEST_STEP[to] / 2);
