@@ -21,8 +21,8 @@ type Dims = Pick<Manifest, "collective" | "dims" | "requirements" | "inputs" | "
 /** Elements of a default dimension. Products are slow to emulate, so they get smaller ones there. */
 const defaults = { vector: 2 ** 20, matrix: 1024, emulatedProduct: 256 } as const;
 
-/** Elements of a whole tensor that the defaults stay below: tensors of many dimensions get shorter ones. */
-const largest = { vector: Infinity, matrix: 2 ** 26, emulatedMatrix: 2 ** 22, emulatedProduct: 2 ** 19 } as const;
+/** Elements of a whole tensor that the defaults stay below: tensors of many dimensions, and of blocks of a fixed length, get shorter ones. */
+const largest = { device: 2 ** 26, emulated: 2 ** 22, emulatedProduct: 2 ** 19 } as const;
 
 /**
  * The dimensions of a run: `given`, and defaults for the rest, changed until they fit.
@@ -75,7 +75,7 @@ function defaultsFor(manifest: Dims, given: DimValues, emulated: boolean): Recor
     : emulated && hasProduct(manifest.specification)
       ? "emulatedProduct"
       : "matrix";
-  const limit = largest[emulated && kind === "matrix" ? "emulatedMatrix" : kind];
+  const limit = largest[kind === "emulatedProduct" ? kind : emulated ? "emulated" : "device"];
   const withLength = (n: number): Record<string, number> => Object.fromEntries(manifest.dims.map((name) => [name, n]));
   let length: number = defaults[kind];
   const isTooLarge = (dims: DimValues): boolean => tensors.some(({ shape }) => elementsOf(shape, dims) > limit);

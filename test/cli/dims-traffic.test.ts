@@ -89,6 +89,13 @@ describe("dimensions", () => {
     expect(chooseDims(manifest, { a: 2, b: 2 }, true)).toEqual({ a: 2, b: 2, c: 1024, d: 1024 });
   });
 
+  it("are shorter by default where a vector is made of blocks", () => {
+    const text = `collective blocks(x: T[128 * n] partial(sum)) -> y: T[128 * n] replicated { y = all_reduce(x) }`;
+    const manifest = compile(text, { ranks: 4 }).manifest!;
+    expect(chooseDims(manifest, {}, true)).toEqual({ n: 2 ** 15 });
+    expect(chooseDims(manifest, {}, false)).toEqual({ n: 2 ** 19 });
+  });
+
   it("keeps what was given and rounds the rest up", () => {
     const manifest = manifestOf("matmul/reduce_scatter", 3);
     const dims = chooseDims(manifest, { n: 7 }, true);
