@@ -37,6 +37,25 @@ describe("claims about elements", () => {
     expect(messages(claims)).toContain("output 'y'[0] on rank 0: lacks rank 1's x[0], has 2 times rank 2's x[0]");
   });
 
+  it("are refuted where elements before the wrong one are equal in another form", () => {
+    const wire = (scale: string): string => `
+collective wire(x: f32[4 * n] local) -> y: f32[4 * n] local
+  ensures y[i] == x[i] {
+  scratch scales: f32[n]
+  for b in tiles(n) {
+    scales[b] = max(max(k in 0..4) abs(x[4 * b + k]), 1e-12)
+  }
+  for i in tiles(4 * n) {
+    y[i] = x[i] / scales[i / 4] * scales[${scale}]
+  }
+}`;
+    expect(statuses(proved(wire("i / 4"), 1))).toEqual(["proved", "proved"]);
+    const claims = proved(wire("i / 5"), 1);
+    expect(statuses(claims)).toEqual(["wrong", "proved"]);
+    expect(messages(claims)).toContain("output 'y'[4] on rank 0");
+    expect(messages(claims)).toContain("max(1e-12, ");
+  });
+
   it("may fold whole numbers from the smallest or the largest of them", () => {
     for (const [dtype, fn] of [
       ["i32", "max"],

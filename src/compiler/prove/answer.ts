@@ -73,7 +73,7 @@ export function proveAnswer(kernel: Kernel, options: AnswerOptions): Answer {
       run = new Run(kernel, { ...options, launches }, algebraFor(kernel, seed, true));
       difference = run.firstDifference();
     }
-    if (difference !== null) difference = differenceInTerms(kernel, { ...options, launches }, difference);
+    if (difference !== null) difference = differenceInTerms(kernel, { ...options, launches }, difference, run);
     if (difference !== null) explain(kernel, { ...options, launches }, difference, run.indexOf(difference));
     proveReplicas(kernel, { ...options, launches });
     const { checked, executed } = run;
@@ -101,8 +101,11 @@ export function isRoundedAsClaimed(kernel: Kernel, options: AnswerOptions): bool
   }
 }
 
-/** The difference that is left where terms are looked into: all data is tried where there is little, else all orders of it. */
-function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Place): Place | null {
+/**
+ * The difference that is left where terms are looked into: all data is tried where there is little, else all orders of it.
+ * @param before found the difference. What is equal there is not asked again: terms need not be of one form for that.
+ */
+function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Place, before: Run): Place | null {
   const rangeOf = rangesOf(kernel, options.dims);
   const data = isOfFewIntegers(kernel) ? new AllData(rangeOf, computedInOf(kernel)) : null;
   if (data === null && !hasChoices(kernel)) return difference;
@@ -114,7 +117,7 @@ function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Plac
     rangeOf,
   );
   try {
-    return new Run(kernel, options, algebra).firstDifference();
+    return new Run(kernel, options, algebra).firstDifference(before);
   } catch (e) {
     if (e instanceof TooLarge) return difference;
     throw e;
@@ -187,17 +190,18 @@ class Run {
     );
   }
 
-  firstDifference(): Place | null {
+  /** @param before has found what is equal elsewhere */
+  firstDifference(before?: Run): Place | null {
     const specified = this.kernel.outputs.flatMap((_, o) => this.specified(o) ?? []);
     for (const launch of this.expectations.keys())
       for (const s of specified) {
-        const difference = this.firstDifferenceIn(s, launch);
+        const difference = this.firstDifferenceIn(s, launch, before);
         if (difference !== null) return difference;
       }
     return null;
   }
 
-  private firstDifferenceIn({ output, shape, shards, holders }: Specified, launch: number): Place | null {
+  private firstDifferenceIn({ output, shape, shards, holders }: Specified, launch: number, before?: Run): Place | null {
     const { algebra, everyRank } = this;
     const wantedBy = everyRank.map((rank) => this.expectations[launch]!.of(output, rank));
     const gotBy = everyRank.map((rank) => this.held(output, launch, rank));
@@ -217,7 +221,10 @@ class Run {
           const got = gotBy[rank]!(first + i);
           const want = wantedBy[rank]!;
           if (want !== last) wanted = castOf(algebra, compute, dtype, (last = want)(start + i));
-          if (got !== wanted && !algebra.isSame(got, wanted)) return { output, launch, rank, at: start + i };
+          if (got === wanted) continue;
+          const place = { output, launch, rank, at: start + i };
+          if (before?.isEqualAt(place) === true || algebra.isSame(got, wanted)) continue;
+          return place;
         }
       }
     }
@@ -230,6 +237,11 @@ class Run {
     const { dtype } = this.kernel.outputs[output]!;
     const wanted = castOf(this.algebra, DTYPES[dtype].compute, dtype, this.expectations[launch]!.of(output, rank)(at));
     return { got: this.held(output, launch, rank)(shards === null ? at : shards.index(at)), wanted };
+  }
+
+  private isEqualAt(place: Place): boolean {
+    const { got, wanted } = this.values(place);
+    return got === wanted || this.algebra.isSame(got, wanted);
   }
 
   /** The index of an element. */

@@ -32,8 +32,9 @@ export function describeDifference(got: Number_, wanted: Number_, launch: number
   ];
 }
 
+/** What is small is no 0: 1e-12 beside a maximum is a choice. */
 function round(x: number): string {
-  return String(Math.round(x * 1e6) / 1e6);
+  return String(Math.abs(x) < 1e-3 ? Number(x.toPrecision(4)) : Math.round(x * 1e6) / 1e6);
 }
 
 function parts(x: Number_): (readonly [Term | "constant", number])[] {
