@@ -17,6 +17,7 @@ import {
   checkOutputs,
   type CheckResult,
   generatedInputs,
+  isCarriedOut,
   makeRankInputs,
   programElements,
 } from "../runtime/reference/index.js";
@@ -33,6 +34,8 @@ const checkedProducts = 2 ** 29;
 /** What came out, the same on every rank of the group. */
 export interface Execution {
   readonly check: Omit<CheckResult, "bitwiseEqualAcrossRanks">;
+  /** Whether roundings of the program that the signature does not speak of were known; they are not of tensors that are too long. */
+  readonly knowsRoundings: boolean;
   /** Null where no output is replicated. */
   readonly bitwiseEqualAcrossRanks: boolean | null;
   /** Null when the result was wrong: then nobody wants to know how fast. */
@@ -131,7 +134,7 @@ export async function verify(
     maxElements = checkedElements,
     kernel,
   }: Pick<ExecuteOptions, "seed" | "maxElements"> & { kernel?: Kernel | null },
-): Promise<Pick<Execution, "check" | "bitwiseEqualAcrossRanks">> {
+): Promise<Omit<Execution, "timing">> {
   const held: ({ outputs: Record<string, TypedArray> } | undefined)[] = Array.from(
     { length: group.world },
     () => undefined,
@@ -155,6 +158,7 @@ export async function verify(
   const distinct = new Set(all.flatMap((one) => one.digests));
   return {
     check: all.map((one) => one.own).reduce(worse),
+    knowsRoundings: kernel != null && isCarriedOut(kernel, dims),
     bitwiseEqualAcrossRanks: replicated.length === 0 ? null : distinct.size === 1,
   };
 }

@@ -1,4 +1,5 @@
 /** The result of `collc run`, for people and for machines. */
+import { DTYPES, isDType } from "../compiler/index.js";
 import type { BackendName } from "../runtime/group.js";
 import { bytes, duration, rangeBar, significant } from "../bench/format.js";
 import { type Io, paletteOf } from "./io.js";
@@ -14,8 +15,23 @@ export interface JsonResult {
   readonly ranksPerDomain: number | null;
   readonly correct: boolean;
   readonly maxError: number;
+  /** The error that was allowed where the largest was seen. */
+  readonly tolerance: number;
   /** The part of what was compared, from 0 to 1, of which nothing bounds the error at this data, so that nothing is said of it. */
   readonly unbounded: number;
+  /** Outputs of which nothing is specified. */
+  readonly unspecified: readonly string[];
+  /** Elements that were compared, and how many there are. */
+  readonly checked: number;
+  readonly total: number;
+  readonly firstMismatch: {
+    readonly output: string;
+    readonly rank: number;
+    readonly index: number;
+    readonly expected: number;
+    readonly actual: number;
+    readonly tolerance: number;
+  } | null;
   readonly bitwiseEqualAcrossRanks: boolean | null;
   readonly timeUs: { readonly median: number; readonly min: number; readonly max: number } | null;
   readonly algorithmBandwidthGBs: number | null;
@@ -34,19 +50,8 @@ export interface RunResult extends JsonResult {
   readonly inputs: readonly Declared[];
   readonly outputs: readonly Declared[];
   readonly algorithmBytes: number | null;
-  readonly tolerance: number;
-  readonly firstMismatch: {
-    readonly output: string;
-    readonly rank: number;
-    readonly index: number;
-    readonly expected: number;
-    readonly actual: number;
-    readonly tolerance: number;
-  } | null;
-  /** Outputs of which nothing is specified. */
-  readonly unspecified: readonly string[];
-  readonly checked: number;
-  readonly total: number;
+  /** Whether roundings of the program that the signature does not speak of were known. */
+  readonly knowsRoundings: boolean;
   readonly samples: number;
 }
 
@@ -60,8 +65,10 @@ const JSON_KEYS = [
     "ranksPerDomain",
     "correct",
     "maxError",
+    "tolerance",
     "unbounded",
   ] as const),
+  ...(["unspecified", "checked", "total", "firstMismatch"] as const),
   ...(["bitwiseEqualAcrossRanks", "timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"] as const),
 ] satisfies readonly (keyof JsonResult)[];
 
@@ -164,6 +171,11 @@ function printProblems(io: Io, result: RunResult): void {
     io.err.write(
       `${c.cyan(c.bold("help:"))} the index counts elements of the rank's own tensor; the same --seed and sizes give the same data again\n`,
     );
+    const { dtype } = result.outputs.find(({ name }) => name === m.output)!;
+    if (!result.knowsRoundings && isDType(dtype) && DTYPES[dtype].kind === "float")
+      io.err.write(
+        `${c.cyan(c.bold("help:"))} of tensors this long, roundings that the signature does not speak of, as through a narrower dtype, are not known: give shorter ones with --dim to see whether they are all that is wrong\n`,
+      );
   } else if (result.bitwiseEqualAcrossRanks === false) {
     io.err.write(`${c.red(c.bold("error:"))} the output is replicated, but ranks hold different bytes\n`);
   }

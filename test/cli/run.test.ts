@@ -39,7 +39,7 @@ describe("collc run on emulated ranks", () => {
     const result = JSON.parse(out) as Record<string, unknown>;
     expect(Object.keys(result)).toEqual([
       ...["collective", "ranks", "backend", "dtype", "dims", "ranksPerDomain", "correct", "maxError"],
-      "unbounded",
+      ...["tolerance", "unbounded", "unspecified", "checked", "total", "firstMismatch"],
       ...["bitwiseEqualAcrossRanks", "timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"],
     ]);
     expect(result).toMatchObject({
@@ -109,8 +109,29 @@ describe("collc run on emulated ranks", () => {
     expect(err).toMatch(/first on rank \d+ at y\[\d+\]: expected .*, got /);
     const json = await cpu(path, "--ranks", "2", "--dim", "n=64", "--json");
     expect(json.code).toBe(1);
-    expect(JSON.parse(json.out)).toMatchObject({ correct: false, timeUs: null });
+    expect(JSON.parse(json.out)).toMatchObject({
+      ...{ correct: false, timeUs: null, unspecified: [], checked: 64, total: 64 },
+      firstMismatch: { output: "y", rank: expect.any(Number) as number, index: expect.any(Number) as number },
+    });
     expect(json.err).toContain("first on rank");
+  });
+
+  it("knows the program's own roundings by default, and says where tensors are too long for that", async () => {
+    const path = file(
+      folder,
+      "wire.coll",
+      `collective wire(x: f32[n] local) -> y: f32[n] local ensures y[i] == x@((rank + 1) % world)[i] {
+        scratch box: f16[n]
+        for i in tiles(n) { box@((rank - 1) % world)[i] = x[i] }
+        for i in tiles(n) { y[i] = f32(box[i]) }
+      }`,
+    );
+    const { code, out } = await cpu(path, "--ranks", "8", "--iters", "1");
+    expect(out).toContain("✓ correct");
+    expect(code).toBe(0);
+    const { err } = await cpu(path, "--ranks", "8", "--dim", "n=1Mi", "--iters", "1");
+    expect(err).toContain("of tensors this long, roundings that the signature does not speak of");
+    expect((await cpu(path, "--ranks", "8", "--dim", "n=64Ki", "--iters", "1")).out).toContain("✓ correct");
   });
 
   it("a dimension that cannot be divided: the reason and the nearest values, exit 2", async () => {

@@ -9,6 +9,6 @@ export {
   makeRankInputs,
   type RankTensors,
 } from "./inputs.js";
-export { programElements } from "./program-roundings.js";
+export { isCarriedOut, programElements } from "./program-roundings.js";
 export { OutsideClaim } from "./element-operations.js";
 export type { Mismatch } from "./tally.js";

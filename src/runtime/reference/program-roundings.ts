@@ -45,6 +45,8 @@ const NOISE = 2 ** -20;
 export function isMeant({ value, error }: RoundedElement, says: SignatureElement): boolean {
   return error > 0 && error < Infinity && Math.abs(value - says.value) <= says.tolerance + NOISE * error;
 }
+/** Whether a program is carried out once more as a whole, so that what its own roundings come to is known. */
+export const isCarriedOut = (kernel: Kernel, dims: DimValues): boolean => executionWork(kernel, dims) <= MOST_WORK;
 
 /**
  * The elements of each launch, of successive ones on the same memory. The program is carried out when somebody asks first: whole, or, where
@@ -60,7 +62,7 @@ export function programElements(
 ): (launch: number) => ProgramElement {
   // After the last launch the caller writes inputs once more, which nobody reads.
   const readerOf = (launch: number): InputReader => readers[Math.min(launch, readers.length - 1)]!;
-  if (executionWork(kernel, dims) > MOST_WORK) {
+  if (!isCarriedOut(kernel, dims)) {
     const windows = new Windows(kernel, manifest, dims, readers.length, readerOf);
     return (launch) => (output, rank, index, says) => windows.element(launch, output, rank, index, says);
   }
