@@ -112,6 +112,12 @@ describe("laws", () => {
     ["gelu(v)", "v * (erf(0.7071067811865476 * v) * 0.5 + 0.5)", "proved"],
     ["expm1(v)", "exp(v) - 1", "proved"],
     ["log1p(exp(v))", "log(1 + exp(v))", "proved"],
+    // What comes out of a logarithm is an exponent, whatever sign the rest may have; its sign stays.
+    ["log(exp(v) * v)", "v + log(v)", "proved"],
+    ["log(v * exp(-v) + 2 * exp(-v))", "log(v + 2) - v", "proved"],
+    ["log(exp(v) * v)", "v + log(-v)", "wrong"],
+    ["log(v)", "log(-v)", "wrong"],
+    ["log(exp(v) * v)", "log(v) - v", "wrong"],
     ["exp(expm1(v))", "exp(exp(v)) / exp(1)", "unknown"],
     ["sin(v + v)", "sin(2 * v)", "proved"],
     ["floor(v * 0.5)", "floor(v / 2)", "proved"],

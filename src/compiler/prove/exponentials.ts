@@ -5,8 +5,9 @@
  * Each value stands in two places at once. In the first it is a member of the fields of p = 2p' + 1, in the second of those of
  * p', and inputs are random in both, independently: as x and exp(x) are, between which no equation holds but those above.
  * The exponential of a value is, in the first place, 4 to the power of what it is in the second; 4 has the order p'. The
- * logarithm of something positive is, in the second place, the exponent of 4 that gives its square, halved. Both keep every
- * law of theirs exactly; where they have no value of their own, they are functions like any other. So values that are
+ * logarithm of something positive is, in the second place, the exponent of 4 that gives its square, halved. Of something that
+ * may be negative it is more by what stands for its sign, which powers of 4 leave as it is: log(exp(a) · b) = a + log(b), and
+ * log(-b) is another value. Both keep every law of theirs exactly; where they have no value of their own, they are functions like any other. So values that are
  * equal in either place are equal for all data, but for a chance as small as that of residues alone.
  */
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
@@ -159,6 +160,8 @@ export class ExponentialAlgebra implements Algebra {
     if (fn === "exp") return new Dual(this.power(args[0]!), exponent, true);
     if (fn === "log" && isPositive(args[0]!))
       return new Dual(value, this.logarithm(args[0]!), false, this.values.of(valueOf(args[0]!)));
+    if (fn === "log" && args[0] instanceof Dual && exponentialOf(args[0]) === null)
+      return new Dual(value, this.signedLogarithm(args[0]), false);
     return new Dual(value, exponent, fn === "sqrt" && isPositive(args[0]!));
   }
 
@@ -186,6 +189,19 @@ export class ExponentialAlgebra implements Algebra {
       this.logarithms.set(key, found);
     }
     return found;
+  }
+
+  private signedLogarithm(x: Dual): Number_ {
+    const logarithm = this.logarithm(x);
+    const { p, q, r } = this.values.of(x.value);
+    const { fields } = this;
+    // The logarithm of a square is that of either root.
+    const isRoot = [
+      power(logarithm.p, fields.p) === p,
+      power(logarithm.q, fields.q) === q,
+      power(logarithm.r, fields.r) === r,
+    ];
+    return this.exponents.add(logarithm, this.exponents.apply("sign", isRoot.map(Number)));
   }
 
   accumulator(): Accumulator {
