@@ -63,6 +63,7 @@ const BROADCASTS: readonly Row[] = [
 const ELEMENTWISE: readonly Row[] = [
   ["comparisons and choices", "y = where(whole > 0.25, whole, 0)", "replicated", "m, n"],
   ["choices of numbers", "y = T(where(rows <= bias, 1, 2))", "sharded(0)", "m, n"],
+  ["choices of numbers with points", "y = T(f32(whole) * where(whole <= bias, 1.0, 2.0))", "replicated", "m, n"],
   [
     "conditions joined",
     "y = where(whole > 0 and not (whole > bias) or whole == bias, bias, whole)",

@@ -115,7 +115,7 @@ function join(
 
 /** Whether an expression of numbers is a whole one: written so, the number of ranks, or of the launch with such a dtype. */
 function isWhole(e: Expression, c: Checking): boolean {
-  if (e.kind === "number") return Number.isInteger(e.value);
+  if (e.kind === "number") return e.isInteger;
   const own = givenDType(e, c);
   return own !== null ? own !== "f32" : partsOf(e).every((p) => isWhole(p as Expression, c));
 }
