@@ -53,3 +53,22 @@ collective f(x: i32[m, n] local) -> y: i64[m, n] local
   expect(isRight(text("index(x[i, j]) * 3"))).toBe(true);
   expect(isRight(text("x[i, j] * 3"))).toBe(false);
 });
+
+test("a fraction is cut off where it is, or where rounding has put it: of 47 forty-sevenths f32 may have less than 1", () => {
+  const text = (made: string, claim = made): string => `
+collective f(x: i32[m, n] local) -> (y: i32[m, n] local, z: f32[m, n] local)
+  where x in 0..2
+  ensures y[i, j] == ${claim}
+  ensures z[i, j] == f32(${claim}) * 0.25 {
+  for i, j in tiles(m, n) {
+    y[i, j] = ${made}
+    z[i, j] = f32(${made}) * 0.25
+  }
+}`;
+  const whole = "i32(f32(i * n + j + 1) / 47.0 * 47.0 + f32(x[i, j]))";
+  expect(isRight(text(whole))).toBe(true);
+  expect(isRight(text("i32(f32(i * n + j + 1) + f32(x[i, j]) + 0.5)", whole))).toBe(true);
+  const half = "i32(f32(i * n + j + 1) / 47.0 * 47.0 + f32(x[i, j]) + 0.5)";
+  expect(isRight(text(half))).toBe(true);
+  expect(isRight(text(`${half} + 1`, half))).toBe(false);
+});

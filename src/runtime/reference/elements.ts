@@ -9,6 +9,7 @@
  * indices and whole numbers, which are exact, are plain functions; those of 64 bits give bigints.
  */
 import {
+  DTYPES,
   elementsOf,
   evaluateExtent,
   freeVariables,
@@ -249,13 +250,15 @@ class Claim {
   private makeFloat(e: ElementExpression): Compute {
     const { state } = this;
     const isCopy = e.kind === "load" || e.kind === "select" || e.kind === "reduce";
+    // A fraction is cut off, and what is off before may be off by one then.
+    const cutsFraction = e.kind === "cast" && DTYPES[e.dtype].kind === "int" && this.kind(e.a) === "float";
     const comparesFloats = e.kind === "compare" && joined(this.kind(e.a), this.kind(e.b)) === "float";
     if (this.kind(e) === "i64") {
       // Beside floats, it becomes one: the nearest.
       const wide = this.wides.of(e);
       return () => set(state, wideToF32(wide()), 0);
     }
-    if (this.kind(e) !== "float" && !comparesFloats && !isCopy) {
+    if (this.kind(e) !== "float" && !comparesFloats && !cutsFraction && !isCopy) {
       const whole = this.whole(e);
       return () => set(state, whole(), 0);
     }
