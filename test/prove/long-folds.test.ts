@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { compile } from "../../src/compiler/driver.js";
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { ExactAlgebra } from "../../src/compiler/prove/exact.js";
+import { Extremum } from "../../src/compiler/prove/extremum.js";
 import { FieldAlgebra } from "../../src/compiler/prove/field.js";
 import { proveAnswer, proveOrdering, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 
@@ -31,6 +32,23 @@ describe("a sum over a row, in each element of the row", () => {
     expect(long).toBeLessThan(5 * short);
     // Two ranks, two launches, the proof and its specification, and a handful of copies of the loop.
     expect(long).toBeLessThan(80 * 3 * 1024);
+  });
+
+  it("is scaled once for a row, too, where the claim asks for the greatest of it times a number", () => {
+    const scaled = (columns: number): Kernel =>
+      kernelOf(`collective c(x: f32[n, ${columns}] local) -> y: f32[n, ${columns}] local
+        ensures y[i, j] == x[i, j] / max((max(k in 0..${columns}) x[i, k]) / 127, 1e-30) {
+        scratch s: f32[n]
+        for i in tiles(n) { s[i] = max((max(k in 0..${columns}) x[i, k]) / 127, 1e-30) }
+        for i, j in tiles(n, ${columns}) { y[i, j] = x[i, j] / s[i] } }`);
+    const multiplied = (columns: number): number => {
+      const times = vi.spyOn(Extremum.prototype, "times");
+      expect(proveAnswer(scaled(columns), { dims: { n: 3 } }).status).toBe("proved");
+      const count = times.mock.calls.length;
+      vi.restoreAllMocks();
+      return count;
+    };
+    expect(multiplied(64)).toBe(multiplied(16));
   });
 
   it("costs a term as much in a long sum as in a short one, where it is wrong, too", () => {

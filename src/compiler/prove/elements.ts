@@ -36,6 +36,8 @@ interface Claim {
   /** Numbers of the indices that the claim is about; the others are of reductions. */
   readonly own: readonly number[];
   readonly free: Map<ElementExpression, ReadonlySet<string>>;
+  /** Expressions with a reduction in them. */
+  readonly folding: ReadonlySet<ElementExpression>;
   /** Another for each place: what is known of shared values is known there alone. */
   iteration: number;
   iterations: number;
@@ -79,11 +81,14 @@ export class ElementExpectation {
       if (e.kind === "reduce" && !numbers.has(e.variable)) numbers.set(e.variable, numbers.size);
     };
     const seen = new Set<ElementExpression>();
+    const folding = new Set<ElementExpression>();
     const look = (e: ElementExpression): void => {
       if (seen.has(e)) return;
       seen.add(e);
       name(e);
-      partsOfExpression(e).forEach(look);
+      const parts = partsOfExpression(e);
+      parts.forEach(look);
+      if (e.kind === "reduce" || parts.some((part) => folding.has(part))) folding.add(e);
     };
     look(s.value);
     const claim: Claim = {
@@ -94,6 +99,7 @@ export class ElementExpectation {
       numbers,
       own: s.variables.map((v) => numbers.get(v)!),
       free: new Map(),
+      folding,
       iteration: 0,
       iterations: 0,
       shared: sharedParts([s.value], partsOfExpression),
@@ -106,6 +112,7 @@ export class ElementExpectation {
     let made = claim.made.get(e);
     if (made === undefined) {
       made = this.make(e, claim);
+      if (claim.folding.has(e)) made = foldedOnce(made, e, claim);
       if (claim.shared.has(e)) made = remembered(made, claim);
       claim.made.set(e, made);
     }
@@ -170,7 +177,7 @@ export class ElementExpectation {
       case "load":
         return this.load(e, claim);
       case "reduce":
-        return foldedOnce(this.reduce(e, claim), e, claim);
+        return this.reduce(e, claim);
     }
   }
 
@@ -322,10 +329,13 @@ function remembered(evaluate: Evaluate, claim: Claim): Evaluate {
   };
 }
 
-/** Results of a reduction that are kept at a time. */
+/** Results that are kept of each such expression at a time. */
 const MOST_FOLDED = 1 << 16;
 
-/** A reduction that not all indices of the claim decide about, as in `max(k in 0..n) x[i, k]`, is folded once for those that do. */
+/**
+ * A reduction that not all indices of the claim decide about, as in `max(k in 0..n) x[i, k]`, and what is made of it are computed once for those
+ * that do: to divide a maximum by a number takes as long as the maximum.
+ */
 function foldedOnce(fold: Evaluate, e: ElementExpression, claim: Claim): Evaluate {
   const deciding = [...freeVariables(e, claim.free)].map((name) => claim.numbers.get(name)!);
   if (claim.own.every((number) => deciding.includes(number))) return fold;
