@@ -34,7 +34,7 @@ const checkedProducts = 2 ** 29;
 /** What came out, the same on every rank of the group. */
 export interface Execution {
   readonly check: Omit<CheckResult, "bitwiseEqualAcrossRanks">;
-  /** Whether roundings of the program that the signature does not speak of were known; they are not of tensors that are too long. */
+  /** Whether roundings of the program that the signature does not speak of were known of all elements; see `programElements`. */
   readonly knowsRoundings: boolean;
   /** Null where no output is replicated. */
   readonly bitwiseEqualAcrossRanks: boolean | null;

@@ -27,15 +27,9 @@ const largest = { device: 2 ** 26, emulated: 2 ** 22, emulatedProduct: 2 ** 19 }
 /**
  * The dimensions of a run: `given`, and defaults for the rest, changed until they fit.
  * @param emulated the cpu backend runs it.
- * @param isTooLong says of dimensions whether defaults stay below them.
  * @throws UsageError for names the collective does not have, and for values that a requirement forbids.
  */
-export function chooseDims(
-  manifest: Dims,
-  given: DimValues,
-  emulated: boolean,
-  isTooLong?: (dims: DimValues) => boolean,
-): Record<string, number> {
+export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean): Record<string, number> {
   for (const name of Object.keys(given)) {
     if (manifest.dims.includes(name)) continue;
     throw new UsageError(
@@ -44,7 +38,7 @@ export function chooseDims(
     );
   }
   const free = new Set(manifest.dims.filter((name) => given[name] === undefined));
-  const defaults = defaultsFor(manifest, given, emulated, isTooLong);
+  const defaults = defaultsFor(manifest, given, emulated);
   const fit = (shorter: number): Record<string, number> => {
     const lengths = Object.entries(defaults).map(([name, n]) => [name, Math.max(1, n / shorter)]);
     return fitDims(manifest.requirements, { ...Object.fromEntries(lengths), ...given }, free);
@@ -74,12 +68,7 @@ export function chooseScalars(manifest: Manifest, given: DimValues = {}): Record
   return numbers;
 }
 
-function defaultsFor(
-  manifest: Dims,
-  given: DimValues,
-  emulated: boolean,
-  isTooLong: (dims: DimValues) => boolean = () => false,
-): Record<string, number> {
+function defaultsFor(manifest: Dims, given: DimValues, emulated: boolean): Record<string, number> {
   const tensors = [...manifest.inputs, ...manifest.outputs];
   const kind = tensors.every((t) => t.shape.length <= 1)
     ? "vector"
@@ -89,9 +78,7 @@ function defaultsFor(
   const limit = largest[kind === "emulatedProduct" ? kind : emulated ? "emulated" : "device"];
   const withLength = (n: number): Record<string, number> => Object.fromEntries(manifest.dims.map((name) => [name, n]));
   let length: number = defaults[kind];
-  // Products are short for their own reasons.
-  const isTooLarge = (dims: DimValues): boolean =>
-    tensors.some(({ shape }) => elementsOf(shape, dims) > limit) || (kind !== "emulatedProduct" && isTooLong(dims));
+  const isTooLarge = (dims: DimValues): boolean => tensors.some(({ shape }) => elementsOf(shape, dims) > limit);
   while (length > 1 && isTooLarge({ ...withLength(length), ...given })) length /= 2;
   return withLength(length);
 }

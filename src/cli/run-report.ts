@@ -50,7 +50,7 @@ export interface RunResult extends JsonResult {
   readonly inputs: readonly Declared[];
   readonly outputs: readonly Declared[];
   readonly algorithmBytes: number | null;
-  /** Whether roundings of the program that the signature does not speak of were known. */
+  /** Whether roundings of the program that the signature does not speak of were known of all elements. */
   readonly knowsRoundings: boolean;
   readonly samples: number;
 }
@@ -174,7 +174,7 @@ function printProblems(io: Io, result: RunResult): void {
     const { dtype } = result.outputs.find(({ name }) => name === m.output)!;
     if (!result.knowsRoundings && isDType(dtype) && DTYPES[dtype].kind === "float")
       io.err.write(
-        `${c.cyan(c.bold("help:"))} of tensors this long, roundings that the signature does not speak of, as through a narrower dtype, are not known: give shorter ones with --dim to see whether they are all that is wrong\n`,
+        `${c.cyan(c.bold("help:"))} of tensors this long, roundings that the signature does not speak of, as through a narrower dtype, are known only where elements keep their places: give shorter ones with --dim to see whether they are all that is wrong\n`,
       );
   } else if (result.bitwiseEqualAcrossRanks === false) {
     io.err.write(`${c.red(c.bold("error:"))} the output is replicated, but ranks hold different bytes\n`);

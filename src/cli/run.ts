@@ -4,7 +4,6 @@ import { resolve } from "node:path";
 import { Command, Option } from "commander";
 import { type DimValues, MAX_WORLD, type PassOptions, printLayout } from "../compiler/index.js";
 import { backendNames } from "../runtime/backends.js";
-import { isCarriedOut } from "../runtime/reference/index.js";
 import { detectLauncher } from "../runtime/env.js";
 import { exitCodes, messageOf, systemCode, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
@@ -200,11 +199,8 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
     ...backendOptions(backend, ranks),
     tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
-  // Of what is carried out once more, the program's own roundings are known. GPUs are there for what is long.
-  const { kernel } = compiled;
-  const isTooLong = (dims: DimValues): boolean => backend === "cpu" && kernel !== null && !isCarriedOut(kernel, dims);
   const dims = {
-    ...chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu", isTooLong),
+    ...chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu"),
     ...chooseScalars(compiled.manifest, options.set),
   };
   checkMemory(compiled.manifest, dims, backend === "cpu" ? ranks : 1);

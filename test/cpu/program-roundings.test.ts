@@ -109,7 +109,7 @@ test.each([
 
 /** A sum that is handed on from rank to rank in its own dtype, of more elements than a program is followed at. */
 const RING = readFileSync(join(import.meta.dirname, "../../kernels/all_reduce/ring.coll"), "utf8");
-const MANY = { n: 1_500_000 };
+const MANY = { n: 1_000_000 };
 const ROUNDED = { dtype: "f16", roundPartialSums: true } as const;
 
 test("a sum that is rounded on its way from rank to rank is right, however long", () => {
@@ -129,4 +129,33 @@ test("the same with what no rounding explains is wrong", () => {
   const without = RING.replace("inbox[i] + x[i]", "inbox[i]");
   expect(without).not.toBe(RING);
   expect(checked(without, MANY, undefined, true, ROUNDED).correct).toBe(false);
+});
+
+const LONG = {
+  "a wire of f16": [through("f16"), MANY],
+  "rows that are scaled through f16": [
+    `collective f(x: f32[m, n] local) -> y: f32[m, n] local
+       ensures y[i, j] == x[i, j] * (max(k in 0..n) abs(x[i, k])) {
+       scratch most: f16[m]
+       for i in tiles(m) { most[i] = max(k in 0..n) abs(x[i, k]) }
+       for i, j in tiles(m, n) { y[i, j] = x[i, j] * f32(most[i]) }
+     }`,
+    { m: 8000, n: 200 },
+  ],
+} as const;
+
+test.each(Object.entries(LONG))("%s is right, however long", (_, [text, dims]) => {
+  const { correct, maxError, tolerance } = checked(text, dims);
+  expect(correct).toBe(true);
+  expect(maxError).toBeGreaterThan(0);
+  expect(tolerance).toBeGreaterThanOrEqual(maxError);
+  expect(tolerance).toBeLessThan(8 * maxError);
+  const spoil = (y: Float32Array): void => void (y[y.length - 7] = y[y.length - 7]! * 1.01 + 0.01);
+  expect(checked(text, dims, spoil).firstMismatch).toMatchObject({ rank: 2, index: expect.any(Number) as number });
+});
+
+test("where elements go to other places, a program that is too long explains nothing", () => {
+  const turned = through("f16").replace("f32(box[i])", "f32(box[n - 1 - i])").replace("world)[i]", "world)[n - 1 - i]");
+  expect(checked(turned).correct).toBe(true);
+  expect(checked(turned, MANY).correct).toBe(false);
 });

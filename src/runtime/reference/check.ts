@@ -71,7 +71,8 @@ export type RankOutputs = { readonly outputs: Readonly<Record<string, TypedArray
  *
  * An element of floats beyond that is right, too, where the program means what the signature says and its own operations
  * round: where they come, at this data, in float64, to what the signature says, within the tolerance above, and to what was
- * computed within a bound on their roundings (see `programElements`).
+ * computed within a bound on their roundings (see `programElements`). Of long tensors that is seen at a sample of elements, and at each that is
+ * farther off than those; the others are taken to be rounded as they are.
  *
  * @param inputs arrays of all ranks, or a reader of them (`generatedInputs`)
  * @param ranks outputs in order of rank; all must be at hand for outputs that are `partial`

@@ -26,7 +26,7 @@ import {
   wideToF32,
 } from "../../compiler/index.js";
 import { decode, encode } from "../numbers/index.js";
-import { decodedInput, type InputReader } from "./inputs.js";
+import { decodedInput, InputBlocks, type InputReader } from "./inputs.js";
 import {
   COMPARE,
   type Compute,
@@ -381,12 +381,18 @@ class Claim {
   private element(e: Load): Compute {
     const tensor = this.tensor(e);
     const size = elementsOf(tensor.localShape, this.dims);
-    const arrays: (Float64Array | null | undefined)[] = [];
     const place = this.place(e);
+    if (size > MOST_DECODED) {
+      const { at } = new InputBlocks(this.read, tensor, size);
+      return () => {
+        const { rank, offset } = place();
+        return at(rank, offset);
+      };
+    }
+    const arrays: Float64Array[] = [];
     return () => {
       const { rank, offset } = place();
-      const array = (arrays[rank] ??= size > MOST_DECODED ? null : decodedInput(this.read, tensor, rank, size));
-      return array === null ? decode(tensor.dtype, this.read(e.input, rank, offset, offset + 1)[0]!) : array[offset]!;
+      return (arrays[rank] ??= decodedInput(this.read, tensor, rank, size))[offset]!;
     };
   }
 }

@@ -153,3 +153,30 @@ export function decodedInput(
     arrays.set(key, (array = decodeInto(dtype, read(name, rank, 0, size), new Float64Array(size))));
   return array;
 }
+
+/** Elements that are read and decoded together. */
+const BLOCK = 1 << 10;
+
+/** Elements of an input that is too long to be decoded whole, of which those that are asked for one after the other lie close to each other. */
+export class InputBlocks {
+  /** By rank, the block that was asked for last. */
+  private readonly blocks: { readonly start: number; readonly values: Float64Array }[] = [];
+
+  constructor(
+    private readonly read: InputReader,
+    private readonly tensor: Pick<SignatureTensor, "name" | "dtype">,
+    private readonly size: number,
+  ) {}
+
+  readonly at = (rank: number, index: number): number => {
+    const known = this.blocks[rank];
+    if (known !== undefined && index >= known.start && index < known.start + known.values.length)
+      return known.values[index - known.start]!;
+    const start = index - (index % BLOCK);
+    const end = Math.min(start + BLOCK, this.size);
+    const { name, dtype } = this.tensor;
+    const values = decodeInto(dtype, this.read(name, rank, start, end), new Float64Array(end - start));
+    this.blocks[rank] = { start, values };
+    return values[index - start]!;
+  };
+}

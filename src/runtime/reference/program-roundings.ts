@@ -45,6 +45,7 @@ const NOISE = 2 ** -20;
 export function isMeant({ value, error }: RoundedElement, says: SignatureElement): boolean {
   return error > 0 && error < Infinity && Math.abs(value - says.value) <= says.tolerance + NOISE * error;
 }
+
 /** Whether a program is carried out once more as a whole, so that what its own roundings come to is known. */
 export const isCarriedOut = (kernel: Kernel, dims: DimValues): boolean => executionWork(kernel, dims) <= MOST_WORK;
 
