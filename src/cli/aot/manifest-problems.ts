@@ -2,8 +2,8 @@
  * What is wrong with the text of a `manifest.json`, all of it: by the schema that is published, and by what programs, kernels and plans
  * say of each other. Places are JSON pointers.
  */
-import { Ajv, type ErrorObject } from "ajv";
 import { extentNames, type Extent, type MessageStep } from "../../compiler/index.js";
+import { checkOf, type ErrorObject } from "../../json-schema.js";
 import { type ArtefactManifest, type ArtefactProgram, type ArtefactTarget, MANIFEST_SCHEMA, programName } from "./manifest.js"; // prettier-ignore
 
 /** Something wrong with a folder. */
@@ -21,12 +21,7 @@ export interface Problem {
 }
 
 const FORMAT = 6;
-const validate = new Ajv({
-  strict: false,
-  validateSchema: false,
-  allErrors: true,
-  verbose: true,
-}).compile<ArtefactManifest>(Object.fromEntries(Object.entries(MANIFEST_SCHEMA).filter(([key]) => key !== "$schema"))); // prettier-ignore
+const check = checkOf(() => MANIFEST_SCHEMA, { validateSchema: false, allErrors: true, verbose: true });
 
 /** @returns what is wrong with the value; none where it is a manifest whose parts agree */
 export function manifestProblems(value: unknown): Problem[] {
@@ -34,7 +29,8 @@ export function manifestProblems(value: unknown): Problem[] {
   if (typeof version === "number" && version !== FORMAT)
     return [problem("/formatVersion", `is ${version}, and this collc reads ${FORMAT}`, "build the folder anew with this collc, or verify it with the one that has built it")]; // prettier-ignore
   const help = "a build has not written it so: build the folder anew; `collc build --schema` prints what is expected";
-  const findings = validate(value) ? disagreements(value as ArtefactManifest) : findingsOf(validate.errors!);
+  const errors = check(value);
+  const findings = errors.length === 0 ? disagreements(value as ArtefactManifest) : findingsOf(errors);
   const nameAt = (pointer: string): string | null => {
     const [, index] = /^\/programs\/(\d+)/.exec(pointer) ?? [];
     const name = index === undefined ? null : (value as { programs: { name?: unknown }[] }).programs[Number(index)]?.name; // prettier-ignore

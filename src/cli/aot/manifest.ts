@@ -3,7 +3,6 @@
  * for it, what its programs are called, and how a build joins what is there.
  */
 import { createHash } from "node:crypto";
-import { type ErrorObject, Ajv } from "ajv";
 import {
   DTYPE_NAMES,
   LAUNCH_DTYPES,
@@ -13,6 +12,7 @@ import {
   REDUCTION_OPS,
   type Signature,
 } from "../../compiler/index.js";
+import { checkOf } from "../../json-schema.js";
 import { UsageError } from "../../runtime/errors.js";
 
 /** A kernel with its files, which lie beside the manifest. */
@@ -390,16 +390,12 @@ export const MANIFEST_SCHEMA: Schema = {
   },
 };
 
-const validate = new Ajv({ strict: false, validateSchema: false }).compile<ArtefactManifest>(
-  Object.fromEntries(Object.entries(MANIFEST_SCHEMA).filter(([key]) => key !== "$schema")),
-);
+const check = checkOf(() => MANIFEST_SCHEMA, { validateSchema: false });
 
 /** What is wrong with a manifest, in words; null if it is one. */
 export function manifestProblem(value: unknown): string | null {
-  if (validate(value)) return null;
-  const problem = [...(validate.errors as ErrorObject[])].sort(
-    (a, b) => b.instancePath.length - a.instancePath.length,
-  )[0]!;
+  const [problem] = [...check(value)].sort((a, b) => b.instancePath.length - a.instancePath.length);
+  if (problem === undefined) return null;
   return `${problem.instancePath === "" ? "it" : problem.instancePath} ${problem.message ?? "is wrong"}`;
 }
 

@@ -1,6 +1,6 @@
 /** The JSON Schema of graphs, made of the table of operations; and whether a value is a graph, with what is wrong in words. */
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
 import { UsageError } from "../../errors.js";
+import { checkOf, type ErrorObject } from "../../json-schema.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { shown } from "../rules.js";
 import { DTYPE_NAMES } from "../types/dtype.js";
@@ -95,15 +95,6 @@ export function graphSchema(): Schema {
         })),
       },
     },
-  };
-}
-
-/** Makes a check of a schema, once, when it is first asked for. */
-export function checkOf(schema: () => Schema): (value: unknown) => readonly ErrorObject[] {
-  let validate: ValidateFunction | null = null;
-  return (value) => {
-    validate ??= new Ajv2020({ allErrors: false, strict: false }).compile(schema());
-    return validate(value) ? [] : (validate.errors ?? []);
   };
 }
 

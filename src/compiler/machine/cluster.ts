@@ -3,8 +3,8 @@
  * domain. A domain has some NICs, which its ranks share evenly; NIC k of each domain of a pod is on the pod's leaf switch k (a rail),
  * and leaves meet over a spine.
  */
-import { Ajv2020 } from "ajv/dist/2020.js";
 import { UsageError } from "../../errors.js";
+import { checkOf } from "../../json-schema.js";
 import { suggestion } from "../diagnostics/suggest.js";
 import { type Machine, MACHINES, type Sourced } from "./machines.js";
 
@@ -148,6 +148,8 @@ export function clusterSchema(): Readonly<Record<string, unknown>> {
   };
 }
 
+const check = checkOf(clusterSchema, { strict: true, allowUnionTypes: true });
+
 /**
  * The cluster that a JSON text describes.
  * @param file name for messages
@@ -163,13 +165,12 @@ export function clusterFromJson(text: string, file: string): Cluster {
       "schemas/cluster.schema.json describes what it may hold",
     );
   }
-  const check = new Ajv2020({ allowUnionTypes: true, verbose: true }).compile(clusterSchema());
-  if (!check(value)) {
-    const [wrong] = check.errors!;
-    const unknown = wrong!.params["additionalProperty"] as string | undefined;
+  const [wrong] = check(value);
+  if (wrong !== undefined) {
+    const unknown = wrong.params["additionalProperty"] as string | undefined;
     const properties = Object.keys(clusterSchema()["properties"] as object);
     throw new UsageError(
-      `${file} describes no cluster: ${wrong!.instancePath || "it"} ${wrong!.message ?? "is wrong"}${unknown === undefined ? "" : `, and '${unknown}' is one`}`,
+      `${file} describes no cluster: ${wrong.instancePath || "it"} ${wrong.message ?? "is wrong"}${unknown === undefined ? "" : `, and '${unknown}' is one`}`,
       (unknown === undefined ? undefined : suggestion(unknown, properties)) ??
         "schemas/cluster.schema.json describes it",
     );

@@ -1,10 +1,11 @@
 /** An FX graph as JSON: what a PyTorch pass dumps of a region, one process' view of it, with shapes of that process. */
 import { UsageError } from "../../../errors.js";
+import { checkOf } from "../../../json-schema.js";
 import { type DType, DTYPE_NAMES } from "../../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames } from "../../types/extent.js";
 import { RELATION_SIGNS } from "../../types/requirement.js";
 import type { GraphRequirement } from "../graph.js";
-import { checkOf, inWords } from "../schema.js";
+import { inWords } from "../schema.js";
 import { isFree } from "../syntax.js";
 
 /** Another node's value, as an argument. */
