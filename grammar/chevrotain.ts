@@ -14,4 +14,5 @@ async function load(): Promise<typeof Chevrotain> {
 }
 
 export const chevrotain = await load();
-export const { createToken, CstParser, defaultParserErrorProvider, EOF, Lexer, tokenMatcher } = chevrotain;
+export const { createToken, CstParser, defaultParserErrorProvider, EOF, Lexer, LLkLookaheadStrategy, tokenMatcher } =
+  chevrotain;

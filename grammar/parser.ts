@@ -7,6 +7,7 @@
 import type { IParserErrorMessageProvider } from "chevrotain";
 import { defaultParserErrorProvider } from "./chevrotain.js";
 import { ExpressionParser } from "./expression-parser.js";
+import { LateLookahead } from "./lookahead.js";
 import { TOKENS as T } from "./tokens.js";
 
 /** A mismatch is described by the name of the token that was expected alone: words are the compiler's business. */
@@ -15,13 +16,17 @@ const errorMessageProvider: IParserErrorMessageProvider = {
   buildMismatchTokenMessage: ({ expected }) => expected.name,
 };
 
+/** Tokens by which alternatives are told apart. */
+const MOST_TOKENS_AHEAD = 3;
+
 export class CollParser extends ExpressionParser {
   /** @param validates whether to look for ambiguities and the like: a third of the time that it takes, so a test does. */
   constructor(validates = false) {
     super(Object.values(T), {
       skipValidations: !validates,
       recoveryEnabled: true,
-      maxLookahead: 3,
+      lookaheadStrategy: new LateLookahead({ maxLookahead: MOST_TOKENS_AHEAD }),
+      maxLookahead: MOST_TOKENS_AHEAD,
       nodeLocationTracking: "full",
       errorMessageProvider,
     });

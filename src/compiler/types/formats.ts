@@ -81,7 +81,16 @@ function decodeCode(code: number, exponentBits: number, mantissaBits: number, in
 }
 
 function table(codes: number, exponentBits: number, mantissaBits: number, infinities: boolean): Float32Array {
-  return Float32Array.from({ length: codes }, (_, code) => decodeCode(code, exponentBits, mantissaBits, infinities));
+  const values = new Float32Array(codes);
+  for (let code = 0; code < codes; code++) values[code] = decodeCode(code, exponentBits, mantissaBits, infinities);
+  return values;
+}
+
+/** The upper halves of float32. */
+function bf16Table(): Float32Array {
+  const bits = new Uint32Array(65536);
+  for (let code = 0; code < bits.length; code++) bits[code] = code << 16;
+  return new Float32Array(bits.buffer);
 }
 
 let f16Values: Float32Array | undefined;
@@ -95,7 +104,7 @@ export function valuesOf(format: NarrowFloat): Float32Array {
     case "f16":
       return (f16Values ??= table(65536, 5, 10, true));
     case "bf16":
-      return (bf16Values ??= new Float32Array(Uint32Array.from({ length: 65536 }, (_, c) => c << 16).buffer));
+      return (bf16Values ??= bf16Table());
     case "f8e4m3":
       return (e4m3Values ??= table(256, 4, 3, false));
     case "f8e5m2":
