@@ -28,6 +28,8 @@ for (const file of readdirSync(folder)) if (file.startsWith(shared)) rmSync(join
 const bundle = await rolldown({
   input: entries,
   platform: "node",
+  // No module does anything when it is loaded, so that a command loads of the compiler, which has one door for all, what it uses.
+  treeshake: { moduleSideEffects: false },
   // Packages stay where they are.
   external: /^[^./]/,
 });

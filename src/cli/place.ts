@@ -7,7 +7,6 @@ import type { BackendName, Group } from "../runtime/group.js";
 import { gpuCount, hasFabricHandles, requireGpus } from "./gpus.js";
 import type { Io } from "./io.js";
 import { withProgress } from "./progress.js";
-import { runAsRanks } from "./spawn-ranks.js";
 import { isSpawnedRank, sendProgress, sendResult } from "./spawned-rank.js";
 
 /** Ranks where nobody says: a small world in which every collective is interesting. */
@@ -60,7 +59,10 @@ export async function distribute<T>(
   work: (group: Group, onProgress: OnProgress) => Promise<T>,
 ): Promise<T | null> {
   const { backend, ranks, launcher, timeoutMs } = place;
-  if (backend !== "cpu" && launcher === null) return runAsRanks<T>(io, ranks, args());
+  if (backend !== "cpu" && launcher === null) {
+    const { runAsRanks } = await import("./spawn-ranks.js");
+    return runAsRanks<T>(io, ranks, args());
+  }
   const join = async (onProgress: OnProgress): Promise<T> => {
     const group = await connect({ backend, ranks, timeoutMs });
     try {

@@ -21,7 +21,6 @@ import { collectDims, collectNumbers, type DTypeChoice, seconds, shared, wholeNu
 import { askedBackend, choosePlace, distribute, type OnProgress, type Place, voiceOf } from "./place.js";
 import { printResult, type RunResult, toJsonResult } from "./run-report.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
-import { runOverSsh } from "./spawn-ranks.js";
 import { bandwidths, trafficOf } from "../bench/traffic.js";
 
 interface RunOptions {
@@ -163,6 +162,7 @@ async function runOnHosts(
   const apart = { ...options, reach };
   const job = prepare(io, file, name, place, apart);
   const args = rankArguments({ ...job, file: resolve(job.file) }, apart, place.backend);
+  const { runOverSsh } = await import("./spawn-ranks.js");
   await runOverSsh(io, hosts, args, { files: [resolve(job.file)], asJson: options.json === true });
 }
 

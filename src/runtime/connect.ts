@@ -1,11 +1,9 @@
 /** The runtime's door: chooses the backend and joins the group. */
 import { type BackendName, backendNames, isBackend } from "./backends.js";
-import { joinGroup } from "./bootstrap.js";
 import { openCuda } from "./cuda/index.js";
 import { defaultTimeoutMs, detectLauncher, readEnv } from "./env.js";
 import { CollcError, UsageError } from "./errors.js";
 import { EmulatedGroup } from "./group-cpu.js";
-import { DeviceGroup } from "./group-device.js";
 import type { ConnectOptions, Group } from "./group.js";
 
 /** What this process connected with first. */
@@ -32,6 +30,8 @@ export async function connect(options: ConnectOptions = {}): Promise<Group> {
     return new EmulatedGroup(options.ranks ?? 4, { ...options.cpu, timeoutMs, signalPadBytes });
   }
   openCuda();
+  // The emulation needs none of the half of the runtime that is for GPUs and processes: it is loaded late.
+  const [{ joinGroup }, { DeviceGroup }] = await Promise.all([import("./bootstrap.js"), import("./group-device.js")]);
   const boot = await joinGroup({ timeoutMs });
   used = backend;
   try {

@@ -1,5 +1,5 @@
 /** What a command loads before it does anything: each file costs half a millisecond, in each thread. */
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import ts from "typescript";
 import { describe, expect, test } from "vitest";
@@ -50,6 +50,22 @@ describe("what is loaded at the start", () => {
     const others =
       /^src\/runtime\/(cuda|nccl|nvshmem|capabilities|store|bootstrap|connect|launcher|nvrtc)|^ora$|^cli-table3$/;
     expect(among(loaded, others)).toEqual([]);
+  });
+
+  test("run: nothing that only ranks with GPUs or in other processes need", () => {
+    const loaded = loadedBy("run.ts");
+    expect(loaded).toContain("src/runtime/cpu/index.ts");
+    const others = /^src\/runtime\/(group-device|nccl\/|nvshmem\/|store-(client|server)|bootstrap|launcher)/;
+    expect(among(loaded, others)).toEqual([]);
+  });
+
+  test("what checks JSON: where there is some to check", () => {
+    const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" }).filter((f) =>
+      f.endsWith(".ts"),
+    );
+    expect(files).toContain("json-schema.ts");
+    const text = (file: string): string => readFileSync(join(root, "src", file), "utf8");
+    expect(files.filter((file) => /^import (?!type )[^;]*"ajv/m.test(text(file)))).toEqual([]);
   });
 
   test("a thread of check: no command line at all", () => {

@@ -101,11 +101,6 @@ export interface Mapping {
   readonly blocks: number;
 }
 
-/** The program among the kernels that passes gave: the last of them whose constants are those of its author. */
-export function programOf(snapshots: readonly { readonly pass: string; readonly kernel: Kernel }[]): Kernel | null {
-  return snapshots.find(({ pass }) => pass === "simplify-elements")?.kernel ?? null;
-}
-
 /** What is shown of every length, if the proofs at some lengths succeed; see docs/PROOF.md. */
 export interface Everywhere extends Pick<Claims, "every" | "printed"> {
   /** Whether it is shown of the kernel without conditions that keep it from short lengths; see `relaxed.ts`. */

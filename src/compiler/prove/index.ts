@@ -6,20 +6,19 @@ import type { Kernel } from "../ir/module.js";
 import {
   type Claims,
   claimsOf,
-  programOf,
   proveAnswers,
   proveEverywhere,
   proveFurtherAnswers,
   proveOrderings,
   type ProveOptions,
 } from "./claims.js";
+import { programOf } from "./program.js";
 
 export { proveAnswer, type AnswerOptions } from "./answer.js";
 export {
   type Claims,
   claimsOf,
   type Everywhere,
-  programOf,
   type Proof,
   proveAnswers,
   proveEverywhere,
@@ -30,9 +29,19 @@ export {
 export { describeOutside, type OutsideDimension, outsideDimension } from "./dimension-bounds.js";
 export { type EveryClaim, everyLength, type EveryLength } from "./every/index.js";
 export { proveOrdering, type OrderingOptions } from "./ordering.js";
-export type { Answer, Claim, Place, Proved, Unknown, Wrong, WrongKind } from "./results.js";
+export { programOf } from "./program.js";
+export {
+  type Answer,
+  type Claim,
+  CLAIM_HELP,
+  type Place,
+  type Proved,
+  type Unknown,
+  type Wrong,
+  type WrongKind,
+} from "./results.js";
 export type { SharedLayout } from "../execute/order/shared-places.js";
-export { CLAIM_HELP, claimsToJson, claimText, everyLine, findings, idleLine, openLine, summaryLine } from "./report.js";
+export { claimsToJson, claimText, everyLine, findings, idleLine, openLine, summaryLine } from "./report.js";
 export {
   FUNCTION_ULPS,
   LAMBDA,
@@ -44,14 +53,8 @@ export {
 export { proveResidency } from "./ordering.js";
 export { needsOtherLengths, relaxedOf } from "./relaxed.js";
 export { rowDimension } from "./lengths.js";
-export {
-  isLight as isLightExecution,
-  plainShapes,
-  withElements,
-  PROOF_MAPPING,
-  proofShapes,
-  workOf as executionWork,
-} from "./shapes.js";
+export { isLight as isLightExecution, plainShapes, withElements, PROOF_MAPPING, proofShapes } from "./shapes.js";
+export { workOf as executionWork } from "./work.js";
 
 /**
  * Proves a compiled kernel. Compile it with `mapping: PROOF_MAPPING` (or one of your own): the number of threads

@@ -5,6 +5,7 @@ import type { SignatureTensor } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, elementsOf, evaluateExtent, extentNames } from "../types/extent.js";
 import { divisorOf, fitDims, greatestCommon, requirementHolds } from "../types/requirement.js";
+import { outerTensors } from "./work.js";
 
 /** Wide rows that a thread of an interleaved loop has under way; see `passes/options.ts`. */
 const ROWS_IN_FLIGHT = 4;
@@ -166,11 +167,6 @@ function lengthOfRows(kernel: Kernel, dims: DimValues): number {
 /** Elements after which a loop over them has taken its main path and begun the next round. */
 function mainPath(kernel: Kernel): number {
   return (ROWS_IN_FLIGHT * kernel.maxBlocks + 1) * rowOf(kernel);
-}
-
-/** The tensors that callers give. */
-export function outerTensors({ inputs, outputs }: Kernel): readonly SignatureTensor[] {
-  return [...inputs, ...outputs];
 }
 
 /** Elements of the vectors of 16 bytes that a kernel may work on. */

@@ -8,7 +8,8 @@ import { type Requirement, requirementHolds } from "../types/requirement.js";
 import type { Everywhere } from "./claims.js";
 import { fitting, shortShape, wantedShapes } from "./lengths.js";
 import { type Answer, placeOfLengths } from "./results.js";
-import { shapesToProve, workOf } from "./shapes.js";
+import { shapesToProve } from "./shapes.js";
+import { workOf } from "./work.js";
 
 /** A kernel that takes shorter tensors, too. */
 export interface Relaxed {

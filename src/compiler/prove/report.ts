@@ -8,13 +8,17 @@ import type { Unreached } from "./coverage.js";
 import type { EveryClaim, EveryLength } from "./every/index.js";
 import type { Obligation } from "./obligations.js";
 import { conditionsOf } from "./relaxed.js";
-import type { Answer, Claim, Place, Unknown, Wrong, WrongKind } from "./results.js";
+import {
+  type Answer,
+  type Claim,
+  CLAIM_HELP,
+  type Place,
+  type Unknown,
+  type Wrong,
+  type WrongKind,
+} from "./results.js";
 import { NO_SPAN, type Span } from "../source.js";
 import type { Beyond } from "./unproved.js";
-
-/** What to do where a claim reads outside of an input or of the group. */
-export const CLAIM_HELP =
-  "let the claim choose with `where` what it reads at the edge, or limit the lengths and inputs that it reads by";
 
 const HELP: Readonly<Record<WrongKind, string | null>> = {
   answer: null,

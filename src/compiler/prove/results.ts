@@ -8,6 +8,10 @@ import type { DimValues } from "../types/extent.js";
 
 export { CannotTell, Fails, type Place, type WrongKind };
 
+/** What to do where a claim reads outside of an input or of the group. */
+export const CLAIM_HELP =
+  "let the claim choose with `where` what it reads at the edge, or limit the lengths and inputs that it reads by";
+
 export interface Claim {
   readonly ranks: number;
   readonly dims: DimValues;

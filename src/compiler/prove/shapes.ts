@@ -1,12 +1,13 @@
 /** Shapes to prove a kernel at: small, and together enough that loops take their main, remainder and tail paths. */
 import { type Kernel, multiplies } from "../ir/module.js";
 import type { PassOptions } from "../passes/options.js";
-import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
+import type { DimValues } from "../types/extent.js";
 import { fitDims, greatestCommon } from "../types/requirement.js";
 import { claimedKernel } from "./claimed.js";
 import { outcomesOf } from "./outcomes.js";
-import { canBeLaunched, fitting, outerTensors, rowDimension, shortShape, wantedShapes } from "./lengths.js";
+import { canBeLaunched, fitting, rowDimension, shortShape, wantedShapes } from "./lengths.js";
 import { dimsBehind, reachOf, type Root, type Threshold, thresholdsOf } from "./constants.js";
+import { outerTensors, scratchShapes, workOf } from "./work.js";
 
 /**
  * A mapping with few threads, blocks and small tiles: the same passes, the same kinds of loops and the same
@@ -84,30 +85,12 @@ export function whyNoShape(kernel: Kernel, program: Kernel | null): string | nul
   return `there are more elements than a proof can look at${which}${conditions}${help}`;
 }
 
-/**
- * Elements that an execution goes through on all ranks, about: those of all tensors, and those of the largest product that
- * three of them can be the factors and the result of.
- */
-export function workOf(kernel: Kernel, dims: DimValues): number {
-  const elements = [...outerTensors(kernel).map((t) => t.localShape), ...scratchShapes(kernel)].map((s) =>
-    elementsOf(s, dims),
-  );
-  const moved = elements.reduce((a, b) => a + b, 0);
-  if (!multiplies(kernel)) return moved * kernel.world;
-  const [a, b, c] = [...elements.toSorted((x, y) => y - x), 1, 1, 1];
-  return (moved + Math.sqrt(a! * b! * c!)) * kernel.world;
-}
-
 /** What a proof takes about a second for. */
 const LIGHT = 2 ** 16;
 
 /** Whether an execution is soon through with a shape. */
 export function isLight(kernel: Kernel, dims: DimValues): boolean {
   return workOf(kernel, dims) <= LIGHT;
-}
-
-function scratchShapes({ buffers }: Kernel): readonly (readonly Extent[])[] {
-  return buffers.filter((b) => b.role === "scratch").map((b) => b.shape);
 }
 
 interface KnownShapes {

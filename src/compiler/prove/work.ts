@@ -1,0 +1,27 @@
+/** How much an execution of a kernel goes through. Who only launches kernels asks this, too, and loads nothing else for it. */
+import { type Kernel, multiplies } from "../ir/module.js";
+import type { SignatureTensor } from "../manifest.js";
+import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
+
+/**
+ * Elements that an execution goes through on all ranks, about: those of all tensors, and those of the largest product that
+ * three of them can be the factors and the result of.
+ */
+export function workOf(kernel: Kernel, dims: DimValues): number {
+  const elements = [...outerTensors(kernel).map((t) => t.localShape), ...scratchShapes(kernel)].map((s) =>
+    elementsOf(s, dims),
+  );
+  const moved = elements.reduce((a, b) => a + b, 0);
+  if (!multiplies(kernel)) return moved * kernel.world;
+  const [a, b, c] = [...elements.toSorted((x, y) => y - x), 1, 1, 1];
+  return (moved + Math.sqrt(a! * b! * c!)) * kernel.world;
+}
+
+/** The tensors that callers give. */
+export function outerTensors({ inputs, outputs }: Kernel): readonly SignatureTensor[] {
+  return [...inputs, ...outputs];
+}
+
+export function scratchShapes({ buffers }: Kernel): readonly (readonly Extent[])[] {
+  return buffers.filter((b) => b.role === "scratch").map((b) => b.shape);
+}
