@@ -40,8 +40,10 @@ export interface PreparedOp {
 export interface PreparedRegion {
   readonly arguments: readonly number[];
   readonly ops: readonly PreparedOp[];
-  /** Whether tiles of this rank's memory are copied in it. */
-  readonly copiesTiles: boolean;
+  /** Ops that copies of tiles of this rank's memory are, or have inside, or need numbers of; empty where there are no such copies. */
+  readonly tiling: readonly PreparedOp[];
+  /** Values that those ops take. */
+  readonly tilingTakes: ReadonlySet<number>;
 }
 
 export interface PreparedKernel {
@@ -66,10 +68,29 @@ export function preparedKernel(kernel: Kernel): PreparedKernel {
 function preparedRegion(region: Region, kernel: Kernel, numbers: Map<Value, number>): PreparedRegion {
   const args = region.arguments.map((v) => numberOf(v, numbers));
   const ops = region.ops.map((op) => preparedOp(op, kernel, numbers));
-  const copiesTiles = ops.some(
-    ({ name, peer, regions }) => (name === "copy_tile" && peer === null) || regions.some((r) => r.copiesTiles),
-  );
-  return { arguments: args, ops, copiesTiles };
+  return { arguments: args, ops, ...tilingOf(ops) };
+}
+
+function tilingOf(ops: readonly PreparedOp[]): Pick<PreparedRegion, "tiling" | "tilingTakes"> {
+  const tiling: PreparedOp[] = [];
+  const taken = new Set<number>();
+  for (const op of ops.toReversed()) {
+    const isNeeded =
+      op.name === "copy_tile"
+        ? op.peer === null
+        : op.regions.length > 0
+          ? op.regions.some(copiesTiles)
+          : op.results.some((v) => taken.has(v));
+    if (!isNeeded) continue;
+    tiling.push(op);
+    for (const v of [...op.operands, ...op.regions.flatMap((r) => [...r.tilingTakes])]) taken.add(v);
+  }
+  return { tiling: tiling.reverse(), tilingTakes: taken };
+}
+
+/** Whether tiles of this rank's memory are copied in it. */
+export function copiesTiles({ tiling }: PreparedRegion): boolean {
+  return tiling.length > 0;
 }
 
 function numberOf(v: Value, numbers: Map<Value, number>): number {

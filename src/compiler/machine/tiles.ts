@@ -48,14 +48,12 @@ function visit(
   values: KnownValues<number>,
   found: (op: PreparedOp, place: string) => void,
 ): void {
-  for (const op of region.ops) {
-    if (op.name === "copy_tile") {
-      if (op.peer === null) found(op, op.operands.map((v) => values.of(v)).join(" "));
-    } else if (op.name === "if") {
+  for (const op of region.tiling) {
+    if (op.name === "copy_tile") found(op, op.operands.map((v) => values.of(v)).join(" "));
+    else if (op.name === "if") {
       const condition = values.of(op.operands[0]!);
       visit(op.regions[condition === 0 ? 1 : 0]!, values, found);
     } else if (op.regions.length > 0) {
-      if (!op.regions.some((r) => r.copiesTiles)) continue;
       const [inner] = op.regions as [PreparedRegion];
       inner.arguments.forEach((a, i) => values.set(a, values.of(op.operands[2 * i]!)));
       visit(inner, values, found);

@@ -12,6 +12,7 @@ import { AwaitedRows } from "./beside.js";
 import { FEW_ITERATIONS, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
 import { productOps, tileBytes } from "./op-facts.js";
 import {
+  copiesTiles,
   NumberedValues,
   type PreparedKernel,
   preparedKernel,
@@ -347,7 +348,7 @@ class Counter {
     const each = isOfBlocks ? weight / this.grid : weight;
     const { shares, unevenness } = this;
     if (isOfBlocks) this.unevenness = (own * this.grid) / total;
-    if (isOfBlocks && ranges.length === 1 && body.copiesTiles)
+    if (isOfBlocks && ranges.length === 1 && copiesTiles(body))
       this.shares = sharesOfTiles(body, ranges[0]!, this.grid, this.values);
     if (op.name === "reduce" && scalarOf(op.op.results[0]!.type) !== "index") this.stretch.scalarOps += each * total;
     const isOutermost = this.depth === 0;
