@@ -69,6 +69,8 @@ class Combination implements Accumulator {
 export class ExactAlgebra implements Algebra {
   private next = 1;
   private readonly table = new Map<string, Term>();
+  /** Of each launch, buffer and rank by index: a text for each leaf took longer than all that is done with it. */
+  private readonly leaves = new Map<string, Map<number, Leaf>>();
   private readonly pairs = new Map<string, Map<number, Number_>>();
   private total = 0;
 
@@ -97,11 +99,18 @@ export class ExactAlgebra implements Algebra {
   }
 
   leaf(launch: number, buffer: string, rank: number, index: number): Leaf {
-    return this.intern(`l${launch}:${buffer}:${rank}:${index}`, (id) => new Leaf(id, launch, buffer, rank, index));
+    return this.leavesOf(launch, buffer, rank)(index);
   }
 
   leavesOf(launch: number, buffer: string, rank: number): (index: number) => Leaf {
-    return (index) => this.leaf(launch, buffer, rank, index);
+    const key = `${launch}:${buffer}:${rank}`;
+    const leaves = this.leaves.get(key) ?? new Map<number, Leaf>();
+    this.leaves.set(key, leaves);
+    return (index) => {
+      let leaf = leaves.get(index);
+      if (leaf === undefined) leaves.set(index, (leaf = new Leaf(this.next++, launch, buffer, rank, index)));
+      return leaf;
+    };
   }
 
   poison(buffer: string, rank: number, index: number): Poison {
