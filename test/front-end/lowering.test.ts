@@ -11,7 +11,7 @@ import {
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
-import { isAll } from "../scope.js";
+import { isAll, pairs } from "../scope.js";
 
 describe("every kernel compiles to CUDA text for every dtype", () => {
   // Else each dtype for every fourth kernel, and each kernel for every fourth dtype.
@@ -44,17 +44,17 @@ function expectRight(text: string, ranks: number, dtype: DType, dims: DimValues)
 }
 
 describe("reductions over ranks", () => {
-  for (const op of REDUCTION_OPS)
+  for (const [turn, op] of REDUCTION_OPS.entries())
     test(op, () => {
       const text = `collective f(x: T[n] partial(${op})) -> y: T[n] replicated {
         for i in tiles(n) { y[i] = ${op}(p in ranks) x@p[i] }
       }`;
       const tensors = `collective f(x: T[n] partial(${op})) -> y: T[n] sharded(0) { y = reduce_scatter(x, dim: 0) }`;
-      for (const dtype of ["f32", "bf16", "f8e4m3", "f8e5m2", "i32", "u32", "i8", "u8"] as const)
-        for (const ranks of [1, 3]) {
-          expectRight(text, ranks, dtype, { n: 603 });
-          expectRight(tensors, ranks, dtype, { n: 603 });
-        }
+      const dtypes = ["f32", "bf16", "f8e4m3", "f8e5m2", "i32", "u32", "i8", "u8"] as const;
+      for (const [ranks, dtype] of pairs([1, 3], dtypes, turn)) {
+        expectRight(text, ranks, dtype, { n: 603 });
+        expectRight(tensors, ranks, dtype, { n: 603 });
+      }
     });
 });
 
@@ -108,13 +108,13 @@ const BODIES: readonly (readonly [string, string, string])[] = [
 ];
 
 describe("tensor expressions", () => {
-  for (const [body, layout, shape] of BODIES)
+  for (const [turn, [body, layout, shape]] of BODIES.entries())
     test(`${body.replaceAll("\n", ";")} : ${layout}`, () => {
       const used = Object.entries(INPUTS).filter(([name]) => new RegExp(`\\b${name}\\b`).test(body));
       const inputs = used.map(([name, type]) => `${name}: ${type}`).join(", ");
       const text = `collective f(${inputs}) -> y: T[${shape}] ${layout} {\n  ${body}\n}`;
-      for (const ranks of [1, 2, 3])
-        for (const dtype of ["f32", "bf16"] as const) expectRight(text, ranks, dtype, { n: 42, m: 30, k: 18 });
+      for (const [ranks, dtype] of pairs([1, 2, 3], ["f32", "bf16"] as const, turn))
+        expectRight(text, ranks, dtype, { n: 42, m: 30, k: 18 });
     });
 });
 

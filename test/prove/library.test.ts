@@ -18,7 +18,7 @@ function expectProved(file: LibraryFile, claims: Claims): void {
   expect(claims.answer).toMatchObject({ unspecified: UNSPECIFIED[file.name] ?? [] });
 }
 
-// `every.test.ts` proves each of them on 2 and 4 ranks, too.
+// `every.test.ts` proves each of them on 2 or 4 ranks, too.
 for (const [turn, file] of LIBRARY.entries())
   describe(file.name, () => {
     const worlds = (isAll ? [1, 2, 3, 4, 6, 8] : [2, 3, 4]).filter((r) => allows(file, r));

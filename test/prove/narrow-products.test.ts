@@ -1,10 +1,11 @@
 /** Products of whole numbers of 8 bits: what is between them and what is stored has 32 bits, in memory, too. */
 import { expect, it } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import { compile } from "../../src/compiler/index.js";
+import { compile, type CompileResult } from "../../src/compiler/index.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
+import { turned } from "../scope.js";
 
 const WHOLE = "x: T[m, k] replicated, w: T[k, n] replicated";
 const SUMMED = "x: T[m, k] sharded(1), w: T[k, n] sharded(0)";
@@ -34,17 +35,21 @@ const PROGRAMS: readonly (readonly [
   [SUMMED, "sharded(0)", "reduce_scatter(x @ w, dim: 0)", { stage: "i8" }],
 ];
 
-it.each(PROGRAMS)("%s -> %s: %s", (inputs, layout, value, scratch) => {
-  const text = `collective f(${inputs}) -> y: T[m, n] ${layout} {\n  y = ${value}\n}\n`;
-  for (const dtype of ["i8", "u8"] as const) {
-    const { kernel, manifest, source } = compile(text, { ranks: 2, dtype, mapping: PROOF_MAPPING });
-    const kept = kernel!.buffers.filter((b) => b.role === "scratch").map((b) => [b.name, b.dtype]);
-    if (dtype === "i8") expect(Object.fromEntries(kept)).toMatchObject(scratch);
-    const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
-    expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
-    const dims = { m: 6, n: 10, k: 14 };
-    const data = makeInputs(manifest!, dims, 3);
-    new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true }).run(data, dims);
-    expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, maxError: 0 });
-  }
-});
+it.each(PROGRAMS.map((program, turn) => [...program, turn] as const))(
+  "%s -> %s: %s",
+  (inputs, layout, value, scratch, turn) => {
+    const text = `collective f(${inputs}) -> y: T[m, n] ${layout} {\n  y = ${value}\n}\n`;
+    const compiled = (dtype: "i8" | "u8"): CompileResult => compile(text, { ranks: 2, dtype, mapping: PROOF_MAPPING });
+    const kept = compiled("i8").kernel!.buffers.filter((b) => b.role === "scratch");
+    expect(Object.fromEntries(kept.map((b) => [b.name, b.dtype]))).toMatchObject(scratch);
+    for (const dtype of turned(["i8", "u8"] as const, turn)) {
+      const { kernel, manifest, source } = compiled(dtype);
+      const claims = prove({ kernel: kernel! }, { shared: sharedLayout(kernel!) });
+      expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
+      const dims = { m: 6, n: 10, k: 14 };
+      const data = makeInputs(manifest!, dims, 3);
+      new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true }).run(data, dims);
+      expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true, maxError: 0 });
+    }
+  },
+);
