@@ -12,6 +12,7 @@ import {
 } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { machineAtHand } from "../runtime/machine-at-hand.js";
+import { chosenReach } from "../runtime/reach.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { compileWhole, dtypesFor, selectCollective } from "./collectives.js";
 import { chooseDims } from "./dims.js";
@@ -89,7 +90,7 @@ async function run(io: Io, file: string, name: string | undefined, options: Expl
       throw new UsageError(
         `--${unused.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} changes nothing where times are simulated`,
         unused === "reach"
-          ? "leave it out: hosts are those of the machine; one number of ranks on a machine of one host, up to 8 ranks on h100x8, is predicted with NCCL's messages for any --reach"
+          ? "leave it out: hosts are those of the machine; one number of ranks without --machine, or on a machine of one host, is predicted with NCCL's messages for any --reach whose hosts are no larger"
           : "leave it out, or choose one number of ranks on a machine of one host",
       );
     return simulate(io, [file], {
@@ -103,13 +104,13 @@ async function run(io: Io, file: string, name: string | undefined, options: Expl
     });
   }
   const ranks = counts[0] ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
-  const machine = known ?? machineAtHand(ranks) ?? machineFor(DEFAULT_ARCH, ranks);
-  if (ranks > machine.ranks)
+  // The machine is one host, of which there may be several.
+  const near = Math.min(ranks, chosenReach(options.reach, ranks)?.ranksPerDomain ?? ranks);
+  const machine = known ?? machineAtHand(near) ?? machineFor(DEFAULT_ARCH, near);
+  if (near > machine.ranks)
     throw new UsageError(
-      `${machine.name} has ${machine.ranks} GPUs, not ${ranks}`,
-      options.reach === undefined
-        ? `use --ranks ${machine.ranks}, or a machine of several hosts: --machine dgx-h100`
-        : `use --ranks ${machine.ranks} with a --reach of as many ranks; more are simulated, as puts of one kernel and without --reach: --machine dgx-h100`,
+      `${machine.name} has ${machine.ranks} GPUs, not ${near}`,
+      `use --ranks ${machine.ranks}, give hosts of so many with --reach, or take a machine of several hosts: --machine dgx-h100`,
     );
   const selected = selectCollective(io, file, name);
   const dtype = dtypesFor(selected.collective, options.dtype);

@@ -98,6 +98,15 @@ describe("the report", () => {
     const { out } = await collc(["explain", "-", "--ranks", "5", "--json"], { stdin: TWO_SHOT });
     expect(JSON.parse(out)).toMatchObject({ machine: "h100x8" });
   });
+
+  test("several hosts of as many GPUs as the machine has", async () => {
+    const explain = (...args: string[]): ReturnType<typeof collc> => collc(["explain", kernel("all_gather/hierarchical"), "--dim", "n=1Mi", ...args]); // prettier-ignore
+    const { code, out } = await explain("--ranks", "16", "--mesh", "2x8", "--reach", "2x8", "--json");
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ machine: "h100x8", messages: [{ messages: 16 }] });
+    const { err } = await explain("--ranks", "16", "--mesh", "2x8", "--reach", "2x8", "--machine", "h200x4");
+    expect(err).toContain("h200x4 has 4 GPUs, not 8");
+  });
 });
 
 describe("bytes on the wire", () => {
