@@ -56,21 +56,25 @@ export interface RunResult extends JsonResult {
 }
 
 const JSON_KEYS = [
-  ...([
-    "collective",
-    "ranks",
-    "backend",
-    "dtype",
-    "dims",
-    "ranksPerDomain",
-    "correct",
-    "maxError",
-    "tolerance",
-    "unbounded",
-  ] as const),
-  ...(["unspecified", "checked", "total", "firstMismatch"] as const),
-  ...(["bitwiseEqualAcrossRanks", "timeUs", "algorithmBandwidthGBs", "busBandwidthGBs"] as const),
-] satisfies readonly (keyof JsonResult)[];
+  "collective",
+  "ranks",
+  "backend",
+  "dtype",
+  "dims",
+  "ranksPerDomain",
+  "correct",
+  "maxError",
+  "tolerance",
+  "unbounded",
+  "unspecified",
+  "checked",
+  "total",
+  "firstMismatch",
+  "bitwiseEqualAcrossRanks",
+  "timeUs",
+  "algorithmBandwidthGBs",
+  "busBandwidthGBs",
+] as const satisfies readonly (keyof JsonResult)[];
 
 /** The object of `--json`. An infinite error is null, as JSON has it. */
 export function toJsonResult(result: RunResult): JsonResult {

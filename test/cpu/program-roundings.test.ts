@@ -159,3 +159,17 @@ test("where elements go to other places, a program that is too long explains not
   expect(checked(turned).correct).toBe(true);
   expect(checked(turned, MANY).correct).toBe(false);
 });
+
+test("what one output is rounded by explains nothing of another", () => {
+  const text = `
+collective f(x: f32[n] local) -> (y: f32[n] local, z: f32[n] local)
+  ensures y[i] == x[i]
+  ensures z[i] == x[i] {
+  scratch box: f16[n]
+  for i in tiles(n) { box[i] = x[i] }
+  for i in tiles(n) { y[i] = f32(box[i]) }
+  for i in tiles(n) { z[i] = BODY }
+}`;
+  expect(checked(text.replace("BODY", "x[i]"), MANY).correct).toBe(true);
+  expect(checked(text.replace("BODY", "x[i] * 1.0001"), MANY).firstMismatch).toMatchObject({ output: "z" });
+});

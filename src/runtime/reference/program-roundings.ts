@@ -8,6 +8,7 @@ import {
   roundedOutputs,
   type RoundedOutputs,
 } from "../../compiler/index.js";
+import { decode } from "../numbers/index.js";
 import { decodedInput, type InputReader } from "./inputs.js";
 import { givenTo } from "./logical.js";
 import { Windows } from "./program-windows.js";
@@ -63,10 +64,7 @@ export function programElements(
 ): (launch: number) => ProgramElement {
   // After the last launch the caller writes inputs once more, which nobody reads.
   const readerOf = (launch: number): InputReader => readers[Math.min(launch, readers.length - 1)]!;
-  if (!isCarriedOut(kernel, dims)) {
-    const windows = new Windows(kernel, manifest, dims, readers.length, readerOf);
-    return (launch) => (output, rank, index, says) => windows.element(launch, output, rank, index, says);
-  }
+  const isWhole = isCarriedOut(kernel, dims);
   const scalars = new Set(manifest.scalars.map(({ name }) => name));
   const tensors = new Map(manifest.inputs.map((t) => [t.name, { tensor: t, size: elementsOf(t.localShape, dims) }]));
   const given = (launch: number, name: string, rank: number, index: number): number => {
@@ -74,9 +72,17 @@ export function programElements(
     const { tensor, size } = tensors.get(name)!;
     const read = readerOf(launch);
     const holder = Math.max(rank, 0);
-    if (tensor.dtype === "i64") return Number(read(name, holder, index, index + 1)[0]!);
-    return decodedInput(read, tensor, holder, size)[index]!;
+    if (isWhole && tensor.dtype !== "i64") return decodedInput(read, tensor, holder, size)[index]!;
+    const element = read(name, holder, index, index + 1)[0]!;
+    return typeof element === "bigint" ? Number(element) : decode(tensor.dtype, element);
   };
+  if (!isWhole) {
+    let windows: Windows | null = null;
+    return (launch) => (output, rank, index, says) => {
+      windows ??= new Windows({ kernel, manifest, dims, launches: readers.length, given });
+      return windows.element(launch, output, rank, index, says);
+    };
+  }
   let made: RoundedOutputs | null | undefined;
   return (launch) => (output, rank, index) => {
     if (made === undefined) made = roundedOutputs(kernel, { dims, launches: readers.length, given });

@@ -18,11 +18,7 @@ import {
   type Manifest,
   roundedOutputs,
   type RoundedOutputs,
-  type SignatureTensor,
 } from "../../compiler/index.js";
-import { decode } from "../numbers/index.js";
-import type { InputReader } from "./inputs.js";
-import { givenTo } from "./logical.js";
 import { isMeant, type RoundedElement, type SignatureElement } from "./program-roundings.js";
 
 /** Elements of a piece that stand next to each other in the short tensor. */
@@ -31,10 +27,10 @@ const RUN = 8;
 const MOST_WORK = 2 ** 17;
 /** Windows after which what they have shown is taken for other elements, too. */
 const ENOUGH_WINDOWS = 12;
+/** Windows at most, with those that elements far from the signature have of their own. */
+const MOST_WINDOWS = 60;
 /** An element that is so many times smaller than the largest has errors that do not go with its size. */
 const MUCH_SMALLER = 64;
-/** The same of windows that elements far from the signature have of their own. */
-const MOST_WINDOWS = 60;
 
 /** A dimension of a tensor, and the one that stands for it. */
 class Axis {
@@ -71,13 +67,16 @@ class Axis {
   }
 }
 
+/** A number that a launch is given: of an input's element, or of a scalar. */
+type GivenNumbers = (launch: number, name: string, rank: number, index: number) => number;
+
 /** What is asked about: one kernel, launched at one set of lengths. */
 interface Program {
   readonly kernel: Kernel;
   readonly manifest: Manifest;
   readonly dims: DimValues;
   readonly launches: number;
-  readonly readerOf: (launch: number) => InputReader;
+  readonly given: GivenNumbers;
 }
 
 /** By dimension, the element of each piece that runs begin with. */
@@ -143,20 +142,16 @@ class Shortened {
   }
 
   private carriedOut(froms: Froms): RoundedOutputs | null {
-    const { kernel, manifest, launches, readerOf, dims } = this.program;
-    const scalars = new Set(manifest.scalars.map(({ name }) => name));
-    const tensors = new Map(manifest.inputs.map((tensor) => [tensor.name, tensor]));
-    const given = (launch: number, name: string, rank: number, index: number): number => {
-      if (scalars.has(name)) return givenTo(name, manifest, dims);
-      const long = this.longPlace(name, index, froms);
-      return numberAt(tensors.get(name)!, readerOf(launch), Math.max(rank, 0), long);
-    };
-    return roundedOutputs(kernel, { dims: this.dims, launches, given });
+    const { kernel, launches, given } = this.program;
+    const inWindow: GivenNumbers = (launch, name, rank, index) =>
+      given(launch, name, rank, this.longPlace(name, index, froms));
+    return roundedOutputs(kernel, { dims: this.dims, launches, given: inWindow });
   }
 
   private longPlace(name: string, index: number, froms: Froms): number {
     let [place, stride, rest] = [0, 1, index];
-    for (const axis of this.axes.get(name)!.toReversed()) {
+    // A number of the launch has no axes.
+    for (const axis of this.axes.get(name)?.toReversed() ?? []) {
       place += axis.toLong(rest % axis.short, axis.dimension === null ? 0 : (froms[axis.dimension] ?? 0)) * stride;
       rest = Math.floor(rest / axis.short);
       stride *= axis.long;
@@ -172,50 +167,45 @@ function axisOf(extent: Extent, dims: DimValues, fewer: DimValues, shorter: read
   return names.length === 1 ? new Axis(long, short, names[0]!) : null;
 }
 
-function numberAt({ name, dtype }: SignatureTensor, read: InputReader, rank: number, index: number): number {
-  const element = read(name, rank, index, index + 1)[0]!;
-  return typeof element === "bigint" ? Number(element) : decode(dtype, element);
-}
-
 /** Elements of a program that is too long to be carried out whole. */
 export class Windows {
-  private readonly program: Program;
-  /** Ways to shorten it that were not yet seen to fail, the best first. */
-  private ways: readonly Shortened[] | null = null;
-  /** Errors of elements that were asked for, and what they go with. */
-  private readonly seen: { readonly scale: number; readonly error: number }[] = [];
-  private reach: ((scale: number) => number) | null = null;
+  private readonly ways: readonly Shortened[];
+  private readonly outputs = new Map<string, Followed>();
 
-  constructor(
-    kernel: Kernel,
-    manifest: Manifest,
-    dims: DimValues,
-    launches: number,
-    readerOf: (launch: number) => InputReader,
-  ) {
-    this.program = { kernel, manifest, dims, launches, readerOf };
+  constructor(program: Program) {
+    this.ways = waysToShorten(program);
   }
 
   /**
-   * Where enough windows have shown how large errors are, an element that is no farther from what the signature says than those errors reach is taken
-   * to be rounded as they are; any other is looked at in a window of its own, so that nothing is refused unseen.
+   * Where enough windows have shown how large errors of an output are, an element of it that is no farther from what the signature says than those
+   * reach is taken to be rounded as they are; any other is looked at in a window of its own, so that nothing is refused unseen.
    */
   element(launch: number, output: string, rank: number, index: number, says: SignatureElement): RoundedElement | null {
-    this.ways ??= waysToShorten(this.program);
+    let of = this.outputs.get(output);
+    if (of === undefined) this.outputs.set(output, (of = { ways: this.ways, seen: [], reach: null }));
     const scale = Math.max(Math.abs(says.value), says.size, says.tolerance);
-    const opened = this.ways.reduce((sum, way) => sum + way.opened, 0);
-    if (opened >= ENOUGH_WINDOWS) this.reach ??= reachOf(this.seen);
-    const reached = this.reach?.(scale) ?? 0;
+    const opened = of.ways.reduce((sum, way) => sum + way.opened, 0);
+    if (opened >= ENOUGH_WINDOWS && of.seen.length > 0) of.reach ??= reachOf(of.seen);
+    const reached = of.reach?.(scale) ?? 0;
     if (says.distance <= reached) return { value: says.value, error: reached };
-    for (const way of this.ways) {
+    for (const way of of.ways) {
       const found = way.element(launch, output, rank, index, opened < MOST_WINDOWS);
       if (found === null || !isMeant(found, says)) continue;
-      if (this.ways.length > 1) this.ways = [way];
-      if (this.reach === null) this.seen.push({ scale, error: found.error });
+      if (of.ways.length > 1) of.ways = [way];
+      if (of.reach === null) of.seen.push({ scale, error: found.error });
       return found;
     }
     return null;
   }
+}
+
+/** What is known of an output. */
+interface Followed {
+  /** Ways to shorten the program that were not seen to fail, the best first. */
+  ways: readonly Shortened[];
+  /** Errors of elements that were asked for, and what they go with. */
+  readonly seen: { readonly scale: number; readonly error: number }[];
+  reach: ((scale: number) => number) | null;
 }
 
 /**
