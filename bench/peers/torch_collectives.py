@@ -13,6 +13,7 @@ The first call of each peer is compared with a float64 sum of all ranks' random 
 
 import argparse
 import json
+import math
 import os
 
 import torch
@@ -20,8 +21,10 @@ import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-# Calls before each timed replay, as in collc: the host's barrier alone leaves ranks tens of microseconds apart.
-LEAD_IN = 3
+# Microseconds of replays before any is timed, and of work before each that is, as in collc (src/runtime/time-graph.ts): GPUs that
+# stood idle run at a fraction of their clock, and the host's barrier alone leaves ranks tens of microseconds apart.
+WARM_UP_US = 50_000
+LEAD_IN_US = 100
 
 
 def main():
@@ -58,15 +61,29 @@ def main():
         with torch.cuda.graph(graph):
             for _ in range(args.inner):
                 call()
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         graph.replay()
+        torch.cuda.synchronize()
+        start.record()
+        graph.replay()
+        stop.record()
+        torch.cuda.synchronize()
+        replay = torch.tensor(max(1.0, start.elapsed_time(stop) * 1e3), device=device)
+        dist.all_reduce(replay, op=dist.ReduceOp.MAX)
+        us = replay.item()
+        for _ in range(math.ceil(WARM_UP_US / us)):
+            graph.replay()
         torch.cuda.synchronize()
         samples = []
         for _ in range(args.outer):
-            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             dist.barrier()
             torch.cuda.synchronize()
-            for _ in range(LEAD_IN):
-                call()
+            if us < LEAD_IN_US:
+                for _ in range(math.ceil(LEAD_IN_US / us)):
+                    graph.replay()
+            else:
+                for _ in range(math.ceil(LEAD_IN_US * args.inner / us)):
+                    call()
             start.record()
             graph.replay()
             stop.record()

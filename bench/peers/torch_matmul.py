@@ -8,7 +8,7 @@ Shapes are MxNxK of the whole product. matmul_reduce_scatter and matmul_all_redu
 up over the ranks. all_gather_matmul: A[M/W, K] of each rank, gathered, @ B[K, N/W].
 Prints one JSON object a line: {"op", "size", "peer", "us": {"median", "min", "max"}}, {..., "problem"}, or
 {"op", "size", "alone": {"median", ...}}: a rank's product by itself. `size` is M·N·K. Times are microseconds a call: graphs
-of `--inner` calls, replayed `--outer` times, the ranks brought together by untimed calls; of each rank the median, of the
+of `--inner` calls, replayed `--outer` times, the ranks brought together by work that is not timed; of each rank the median, of the
 ranks the slowest. What cannot be captured in a graph is called by the host, and its peer's name says so.
 The first call of each peer is compared with a float64 product, in some of its rows.
 """
@@ -24,8 +24,10 @@ import torch.distributed._symmetric_memory as symm
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 OPS = ("matmul_reduce_scatter", "all_gather_matmul", "matmul_all_reduce")
-# Calls before each timed replay, as in collc: the host's barrier alone leaves ranks tens of microseconds apart.
-LEAD_IN = 3
+# Microseconds of work before any is timed, and before each replay that is, as in collc (src/runtime/time-graph.ts): GPUs that
+# stood idle run at a fraction of their clock, and the host's barrier alone leaves ranks tens of microseconds apart.
+WARM_UP_US = 50_000
+LEAD_IN_US = 100
 CHECKED_ROWS = 16
 
 
@@ -79,19 +81,35 @@ def main():
             call()
         torch.cuda.synchronize()
         graph = captured(call)
-        samples = []
-        for _ in range(args.outer):
-            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            dist.barrier()
-            torch.cuda.synchronize()
-            for _ in range(LEAD_IN):
-                call()
-            start.record()
+
+        def again():
             if graph is not None:
                 graph.replay()
             else:
                 for _ in range(args.inner):
                     call()
+
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        again()
+        torch.cuda.synchronize()
+        start.record()
+        again()
+        stop.record()
+        torch.cuda.synchronize()
+        once = torch.tensor(max(1.0, start.elapsed_time(stop) * 1e3), device=device)
+        dist.all_reduce(once, op=dist.ReduceOp.MAX)
+        us = once.item()
+        for _ in range(math.ceil(WARM_UP_US / us)):
+            again()
+        torch.cuda.synchronize()
+        samples = []
+        for _ in range(args.outer):
+            dist.barrier()
+            torch.cuda.synchronize()
+            for _ in range(math.ceil(LEAD_IN_US * args.inner / us)):
+                call()
+            start.record()
+            again()
             stop.record()
             torch.cuda.synchronize()
             samples.append(start.elapsed_time(stop) * 1e3 / args.inner)

@@ -5,11 +5,17 @@ import type { StreamHandle } from "./native.js";
 import { summarize } from "./summary.js";
 
 /**
- * A barrier of the host leaves the ranks tens of microseconds apart, which a graph of ten short collectives would
- * count as their time. So each sample is led in by collectives that are not timed: they bring the GPUs together,
- * and last long enough for every host to have queued what is timed.
+ * GPUs that stood idle run at a fraction of their clock, and their links sleep: replays that are not timed go before those
+ * that are, for so many microseconds. Without them a call of 2.8 µs took 3.4 to 3.8 (2×H200, 2026-11).
  */
-const LEAD_IN = 3;
+const WARM_UP_US = 50_000;
+
+/**
+ * A barrier of the host leaves the ranks tens of microseconds apart, which a graph of ten short collectives would
+ * count as their time. So each sample is led in by work that is not timed, of so many microseconds: it brings the GPUs
+ * together, and lasts long enough for every host to have queued what is timed.
+ */
+const LEAD_IN_US = 100;
 
 /**
  * Times what `enqueue` puts on the stream as the baselines do: `inner` of it in one graph, warmed up, replayed `outer`
@@ -31,11 +37,24 @@ export async function timeGraph(
   const timer = new EventTimer(device);
   const samples: number[] = [];
   try {
-    graph.replay(stream);
+    const replay = (): void => graph.replay(stream);
+    const repeat = (times: number, work: () => void): void => {
+      for (let i = 0; i < times; i++) work();
+    };
+    replay();
+    await finish();
+    timer.start(stream);
+    replay();
+    timer.stop(stream);
+    await finish();
+    // All ranks count alike, or they would wait for each other.
+    const us = Math.max(1, ...(await group.exchange("time of a replay", timer.elapsedUs())));
+    repeat(Math.ceil(WARM_UP_US / us), replay);
     await finish();
     for (let i = 0; i < outer; i++) {
       await group.barrier();
-      for (let k = 0; k < LEAD_IN; k++) enqueue();
+      if (us < LEAD_IN_US) repeat(Math.ceil(LEAD_IN_US / us), replay);
+      else repeat(Math.ceil((LEAD_IN_US * inner) / us), enqueue);
       timer.start(stream);
       graph.replay(stream);
       timer.stop(stream);

@@ -1,8 +1,8 @@
 // What `collc build` makes, on GPUs, without Node: builds the programs for the GPUs that are here, compiles examples/c and
-// examples/cpp, and runs them, short and long, through every kernel of the plan; then the Python package, without PyTorch and,
-// where there is one, with it.
+// examples/cpp, and runs them, short and long, through every kernel of the plan; then the Python package by itself, with
+// tensors of other libraries, and beside PyTorch.
 //
-//   node test/gpu/aot.mjs --ranks 4 [--programs all_reduce,all_reduce/one_shot] [--examples c,cpp,python,pytorch] [--out rows.jsonl]
+//   node test/gpu/aot.mjs --ranks 4 [--programs all_reduce,all_reduce/one_shot] [--examples c,cpp,python,dlpack,pytorch] [--out rows.jsonl]
 //
 // Needs a C and a C++ compiler, NVRTC, python3, for cpp NCCL 2.29 or newer, and for pytorch PyTorch 2.9 or newer.
 import { execFile, execFileSync, spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "2" },
     programs: { type: "string", default: "all_reduce,all_reduce/one_shot,all_reduce/two_shot" },
-    examples: { type: "string", default: "c,cpp,python,pytorch" },
+    examples: { type: "string", default: "c,cpp,python,dlpack,pytorch" },
     elements: { type: "string", default: "7,1000,40003,1000003,8388608" },
     seconds: { type: "string", default: "60" },
     out: { type: "string" },
@@ -95,6 +95,29 @@ async function runPython() {
   );
 }
 
+/** Tensors of PyTorch, CuPy and JAX, those that are installed, by DLPack. */
+async function runDlpack() {
+  const began = performance.now();
+  const run = mkdtempSync(path.join(folder, "run-"));
+  const ranks = Array.from({ length: Number(options.ranks) }, (_, rank) => {
+    const args = [path.join(root, "test/gpu/dlpack.py"), rank, options.ranks, run, built];
+    // JAX would take most of the GPU's memory.
+    const limits = { timeout: 2000 * Number(options.seconds), env: { ...environment, XLA_PYTHON_CLIENT_PREALLOCATE: "false" } }; // prettier-ignore
+    return promisify(execFile)("python3", args.map(String), limits).then(
+      ({ stdout }) => stdout,
+      (error) => `${error.stdout ?? ""}FAIL ends: ${error.message}\n${error.stderr ?? ""}`,
+    );
+  });
+  const told = await Promise.all(ranks);
+  const names = new Set(told.flatMap((text) => [...text.matchAll(/^(?:ok|FAIL) ([^:\n]*(?:: [^:\n]*)?)/gm)].map((found) => found[1]))); // prettier-ignore
+  for (const line of told[0].split("\n").filter((each) => each.startsWith("left out"))) console.log(line);
+  for (const name of names) {
+    const failed = told.filter((text) => !text.split("\n").includes(`ok ${name}`));
+    report(`DLPack, ${name}`, failed, Math.round(performance.now() - began));
+  }
+  if (names.size === 0) report("DLPack", told, Math.round(performance.now() - began));
+}
+
 /** The operators beside torch.distributed, on both kinds of memory. */
 function runPyTorch() {
   if (spawnSync("python3", ["-c", "import torch"]).status !== 0) return console.log("left out: python3 has no PyTorch");
@@ -143,6 +166,7 @@ try {
     execFileSync(process.execPath, [...all_reduce, "--ranks", options.ranks, "--reach", `2x${domain}`, "--dtype", "f32", "--arch", arch, "-o", built]); // prettier-ignore
   const chosen = list(options.examples);
   if (chosen.includes("python")) await runPython();
+  if (chosen.includes("dlpack")) await runDlpack();
   if (chosen.includes("pytorch")) runPyTorch();
   for (const example of chosen.filter((name) => name === "c" || name === "cpp")) {
     const across = example === "c" && domain > 0 && programs.includes("all_reduce") ? [["all_reduce", domain]] : [];
