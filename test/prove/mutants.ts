@@ -46,6 +46,8 @@ export function mutantsOf(kernel: Kernel): Mutant[] {
       if (["signal", "wait", "block_sync", "copy_wait"].includes(op.name)) add("drop", "drop", () => []);
       if (op.name === "signal" || op.name === "wait") {
         add("relax", "relax", set({ order: "relaxed" }));
+        // Word of earlier launches is less than word of all.
+        if (op.attributes["order"] === "release") add("relax", "of launches,", set({ order: "launch" }));
         if (op.attributes["scope"] === "sys") add("narrow", "narrow", set({ scope: "gpu" }));
         const at = op.name === "wait" ? 1 : op.attributes["remote"] === true ? 2 : 1;
         const slots = kernel.buffers

@@ -65,7 +65,9 @@ export function flagText(op: Op, out: CudaEmitter): void {
   if (op.name === "signal") {
     const { value, peer, indices } = memoryOperands(op);
     const at = `${out.address(op, peer)} + ${out.name(indices[0]!)}`;
-    out.line(`signal_${text(op, "mode")}_${order}_${scope}(${at}, ${out.name(value!)});`);
+    // The stream has seen to what earlier launches did.
+    const how = order === "launch" ? "relaxed" : order;
+    out.line(`signal_${text(op, "mode")}_${how}_${scope}(${at}, ${out.name(value!)});`);
     return;
   }
   const [value, slot, peer] = op.operands.map((v) => out.name(v));

@@ -23,6 +23,8 @@ export class Clocks {
   private readonly bases: Int32Array;
   private readonly phases: Int32Array;
   private readonly waited: Strand[][];
+  /** By rank: what its blocks knew as its launch began. */
+  private readonly starts: Int32Array;
   /** By strand: what it knows, when it has waited. */
   private learnt: Int32Array;
 
@@ -34,6 +36,7 @@ export class Clocks {
     this.bases = new Int32Array(trace.entities);
     this.phases = new Int32Array(trace.entities);
     this.waited = Array.from(this.bases, (): Strand[] => []);
+    this.starts = new Int32Array(trace.world);
     this.learnt = new Int32Array(Math.max(1024, trace.strandCount));
   }
 
@@ -78,7 +81,7 @@ export class Clocks {
   start(rank: number): void {
     const host = this.trace.host(rank);
     this.endPhase(host);
-    const told = this.toldBy(host);
+    const told = (this.starts[rank] = this.toldBy(host));
     for (const e of this.blocksOf(rank)) this.bases[e] = this.knowledge.join(this.bases[e]!, told);
   }
 
@@ -95,9 +98,13 @@ export class Clocks {
     return Array.from({ length: this.trace.grid }, (_, block) => this.trace.entity(rank, block));
   }
 
-  /** What a release hands on: what its strand knows, which says its own block's phases too, and what it did itself. */
+  /**
+   * What a release hands on: what its strand knows, which says its own block's phases too, and what it did itself. Word of a launch says
+   * what was over as it began, and nothing of the launch.
+   */
   handOn({ strand, entity, phase, segment, acted, hands }: Teller): number {
     const { knowledge } = this;
+    if (hands === "launches") return this.starts[this.trace.rankOf(entity)]!;
     if (hands === "itself") return knowledge.withStrand(NOTHING, strand, segment + 1);
     const known = knowledge.withPhase(this.known(strand, entity), entity, phase);
     return acted ? knowledge.withStrand(known, strand, segment + 1) : known;

@@ -28,11 +28,14 @@ export interface FlagOperation extends StrandOf {
   readonly before: number;
 }
 
-/** What a signal does to its flag, and what it hands on: nothing, what its own strand did last, or all that it may. */
+/**
+ * What a signal does to its flag, and what it hands on: nothing, what its own strand did last, what was known as its launch began, or
+ * all that it may.
+ */
 export interface SignalKind {
   readonly add: boolean;
   readonly sys: boolean;
-  readonly hands: "nothing" | "itself" | "everything";
+  readonly hands: "nothing" | "itself" | "launches" | "everything";
 }
 
 export interface Signal extends FlagOperation {
@@ -49,9 +52,11 @@ export interface WaitKind {
   readonly isAside: boolean;
 }
 
+const HANDS = { relaxed: "nothing", launch: "launches", release: "everything" } as const;
+
 /** How an op signals, by its `mode`, `scope` and `order`. */
 export function signalKind({ attributes: { mode, scope, order } }: Op): SignalKind {
-  return { add: mode === "add", sys: scope === "sys", hands: order === "release" ? "everything" : "nothing" };
+  return { add: mode === "add", sys: scope === "sys", hands: HANDS[order as keyof typeof HANDS] };
 }
 
 /** How an op waits, by its `scope` and `order`. */

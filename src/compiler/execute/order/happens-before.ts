@@ -163,7 +163,7 @@ export class HappensBefore implements Order {
       if (!this.synchronises(s, wait)) return NOTHING;
       if (least === null) gained = this.handedOn[(least = s).id]!;
       // A block hands on all that it has handed on in earlier phases.
-      else if (!areOfOneRound || s.entity !== least.entity || s.phase <= least.phase)
+      else if (!areOfOneRound || s.entity !== least.entity || s.phase <= least.phase || !handsOnAsMuch(least, s))
         gained = this.knowledge.meet(gained, this.handedOn[s.id]!);
     }
     return gained;
@@ -278,15 +278,15 @@ export class HappensBefore implements Order {
   }
 }
 
-/** Whether one block sets a flag higher and higher, in a phase of its own each time, and all signals are of one kind. */
+/** Whether one block sets a flag higher and higher, in a phase of its own each time, and none hands on less than those before it. */
 function isClimbing({ signals }: Flag): boolean {
   const [first] = signals;
   let climbed = 0;
   let before: Signal | null = null;
   for (const s of signals) {
-    if (s.entity !== first!.entity || s.release !== first!.release || s.sys !== first!.sys || s.hands !== first!.hands)
-      return false;
+    if (s.entity !== first!.entity || s.release !== first!.release || s.sys !== first!.sys) return false;
     if (before !== null) {
+      if (!handsOnAsMuch(before, s)) return false;
       const step = (s.value - before.value) | 0;
       if (step <= 0 || s.phase <= before.phase || s.at <= before.at) return false;
       climbed += step;
@@ -295,6 +295,13 @@ function isClimbing({ signals }: Flag): boolean {
   }
   // Values wrap: those that are compared are near to each other.
   return first !== undefined && climbed < NEAR;
+}
+
+/** Whether a signal of a block hands on all that one of an earlier phase of it does. */
+function handsOnAsMuch(before: Signal, s: Signal): boolean {
+  if (s.hands === before.hands) return true;
+  const areOfAll = [before, s].every(({ hands }) => hands === "launches" || hands === "everything");
+  return areOfAll && (s.hands === "everything" || s.launch > before.launch);
 }
 
 /** Whether the value of a signal that sets is as high as a wait wants it. */

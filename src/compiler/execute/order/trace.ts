@@ -17,7 +17,7 @@ import { type SharedLayout, SharedPlaces } from "./shared-places.js";
 export const SEGMENT_FIELDS = 4;
 
 /** Numbers that a row of `Trace.strands` has. */
-export const STRAND_FIELDS = 6;
+export const STRAND_FIELDS = 7;
 /** Columns of `Trace.strands`. */
 export const ENTITY = 0;
 export const PHASE = 1;
@@ -28,6 +28,8 @@ const SEGMENT = 3;
 const SEGMENT_ID = 4;
 /** 1 when it did something that a later release of its own must carry along. */
 const ACTED = 5;
+/** 1 when it has stored to a peer's memory, and has not released that. */
+const FAR = 6;
 
 export interface Segment extends StrandOf {
   readonly id: number;
@@ -118,6 +120,11 @@ export class Trace {
   private readonly phases: Int32Array;
   /** By memory: one more than the number of its last access; 0 for none. */
   private latest = new Int32Array(256);
+  /** By entity: strands of the phase, and of earlier ones, whose stores to peers' memory nobody has released. */
+  private readonly far: Int32Array;
+  private readonly farBefore: Int32Array;
+  /** By rank: whether all such stores were released when its launch began. */
+  private readonly areLaunchesDone: boolean[] = [];
   private copies = 0;
   readonly world: number;
   private readonly perRank: number;
@@ -140,6 +147,8 @@ export class Trace {
     this.shared = layout === null ? null : new SharedPlaces(kernel, layout);
     this.perRank = (holdsMovers(kernel) ? 2 : 1) * grid + 1;
     this.phases = new Int32Array(kernel.world * this.perRank);
+    this.far = new Int32Array(this.phases.length);
+    this.farBefore = new Int32Array(this.phases.length);
     kernel.buffers.forEach((b, j) => {
       if (!isGlobal(b)) return;
       this.globals[j] = this.memories.length;
@@ -216,7 +225,13 @@ export class Trace {
   /** @param _op what ends the phase, for those who tell people */
   endPhase(entity: number, _op?: Op): void {
     this.event(ENDS_PHASE, entity);
+    this.nextPhase(entity);
+  }
+
+  private nextPhase(entity: number): void {
     this.phases[entity]!++;
+    this.farBefore[entity]! += this.far[entity]!;
+    this.far[entity] = 0;
   }
 
   /** The movers of a block begin, after all that it has done. */
@@ -227,19 +242,25 @@ export class Trace {
   /** The movers of a block are done: it goes on after all that they have done. */
   endMovers(entity: number): void {
     this.event(MOVERS_END, entity);
-    this.phases[this.moversOf(entity)]!++;
+    const movers = this.moversOf(entity);
+    this.nextPhase(movers);
+    // What they have not released, the block may release.
+    this.far[entity]! += this.farBefore[movers]!;
+    this.farBefore[movers] = 0;
   }
 
   /** A launch starts: the caller's accesses before it are over. */
   start(rank: number): void {
     this.event(STARTS, rank);
-    this.phases[this.host(rank)]!++;
+    this.nextPhase(this.host(rank));
+    const first = this.entity(rank, 0);
+    this.areLaunchesDone[rank] = this.farBefore.subarray(first, first + this.perRank).every((open) => open === 0);
   }
 
   /** A launch ends: all its blocks are over. */
   end(rank: number): void {
     this.event(ENDS, rank);
-    for (let b = 0; b < this.grid; b++) this.phases[this.entity(rank, b)]!++;
+    for (let b = 0; b < this.grid; b++) this.nextPhase(this.entity(rank, b));
   }
 
   private event(kind: number, about: number): void {
@@ -288,6 +309,12 @@ export class Trace {
     table[row++] = copy;
     table[row] = op;
     this.latest[memory] = ++this.accesses;
+    if ((kind & WRITE) !== 0 && strands[at + FAR] === 0) {
+      const entity = strands[at + ENTITY]!;
+      if (this.memories[memory]!.rank === this.rankOf(entity)) return;
+      strands[at + FAR] = 1;
+      this.far[entity]!++;
+    }
   }
 
   /** An access to a block's shared buffer, by the number of its memory and of the buffer. */
@@ -387,7 +414,8 @@ export class Trace {
 
   /** @param kind by default as the op's `mode`, `scope` and `order` say */
   signal(strand: Strand, flag: Flag, value: number, op: Op, kind: SignalKind = signalKind(op)): void {
-    const { add, sys, hands } = kind;
+    const { add, sys } = kind;
+    const hands = this.handedBy(strand, kind);
     const acted = this.strands[strand * STRAND_FIELDS + ACTED] === 1;
     const own = { acted, add, sys, hands, release: hands !== "nothing" };
     const signal: Signal = { id: this.signals.length, ...this.operation(strand, flag, value, op), ...own };
@@ -395,6 +423,23 @@ export class Trace {
     this.signals.push(signal);
     this.event(SIGNALS, signal.id);
     this.endSegment(strand);
+  }
+
+  /**
+   * What a signal hands on. The end of a launch sees to what it did in its rank's own memory, and to what it loaded; that its stores have
+   * reached a peer, a release has to see to: where none does, word of the launch says nothing.
+   */
+  private handedBy(strand: Strand, { sys, hands }: SignalKind): SignalKind["hands"] {
+    const at = strand * STRAND_FIELDS;
+    const entity = this.strands[at + ENTITY]!;
+    if (hands === "launches") return this.areLaunchesDone[this.rankOf(entity)] === true ? hands : "nothing";
+    const isOwnDone = hands === "itself" || (hands === "everything" && sys);
+    if (isOwnDone && this.strands[at + FAR] === 1) {
+      this.strands[at + FAR] = 0;
+      this.far[entity]!--;
+    }
+    if (hands === "everything" && sys) this.farBefore[entity] = 0;
+    return hands;
   }
 
   /** @param kind by default as the op's `scope` and `order` say */

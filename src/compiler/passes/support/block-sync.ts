@@ -27,6 +27,16 @@ export function isSynced(ops: readonly Op[], fromStart: boolean, counters: reado
   return fromStart;
 }
 
+/** Whether ops touch no memory but counters: what is known behind them is what was known before. */
+export function isUntouched(ops: readonly Op[], counters: readonly string[]): boolean {
+  let isSo = true;
+  walk({ arguments: [], ops: [...ops] }, ({ name, attributes }) => {
+    if (name === "load" || name === "store") isSo &&= counters.includes(attributes["buffer"] as string);
+    else isSo &&= name === "signal" || ["pure", "control"].includes(definitionOf(name).effect);
+  });
+  return isSo;
+}
+
 /**
  * Whether the next iteration of a loop over blocks might touch shared memory that some thread still needs in this one: its first
  * ops write, or write over, what the last ones use, and the block meets nowhere in between. Buffers that are never in use
