@@ -21,7 +21,7 @@ import { isChanged } from "./changed-ways.mjs";
 const root = join(import.meta.dirname, "..");
 const OF_KERNELS = [
   ...["push", "pairPush", "pull", "serve", "blockPush", "blockPull", "memory", "cachedMemory", "blockMemory"],
-  ...["flag", "flagRank", "drain", "ownDrain", "grid", "peerLoad", "ownLoad", "peerNext", "ownNext", "skew"],
+  ...["flag", "release", "flagRank", "drain", "ownDrain", "grid", "peerLoad", "ownLoad", "peerNext", "ownNext", "skew"],
   ...["packet", "packetSpread", "packetLoad"],
 ];
 const OF_COPIES = ["copyEngine", "copyEnginePull", "copyEnginePort", "copyStart", "ownCopyStart"];

@@ -66,6 +66,7 @@ _CALLS: dict[str, list[Any]] = {
     "cuDeviceGetCount": [POINTER(c_int)],
     "cuDeviceGetAttribute": [POINTER(c_int), c_int, c_int],
     "cuDevicePrimaryCtxRetain": [POINTER(c_void_p), c_int],
+    "cuCtxGetCurrent": [POINTER(c_void_p)],
     "cuCtxSetCurrent": [c_void_p],
     "cuStreamCreate": [POINTER(c_void_p), c_uint],
     "cuStreamSynchronize": [c_void_p],
@@ -144,7 +145,8 @@ class Driver:
 
 class Gpu:
     """
-    A device with its primary context, which is made current in the calling thread, and a stream of its own.
+    A device with its primary context, and a stream of its own. Which context is current in the calling thread makes no difference, and stays
+    as it is: other libraries have theirs.
 
     PyTorch uses the same context: with it, leave the stream alone and pass `torch.cuda.current_stream().cuda_stream`.
     """
@@ -159,54 +161,61 @@ class Gpu:
             raise DeviceError(f"there is no GPU {device}: the driver has {count.value}")
         self._context = c_void_p()
         self.driver("cuDevicePrimaryCtxRetain", byref(self._context), device)
-        self.make_current()
         self._stream: c_void_p | None = None
 
-    def make_current(self) -> None:
-        """In this thread, as every other one that calls the driver needs it."""
+    def call(self, name: str, *arguments: Any) -> None:
+        """Calls a function of the driver in the device's context. Raises DriverError when it refuses."""
+        current = c_void_p()
+        self.driver("cuCtxGetCurrent", byref(current))
+        if current.value == self._context.value:
+            return self.driver(name, *arguments)
         self.driver("cuCtxSetCurrent", self._context)
+        try:
+            self.driver(name, *arguments)
+        finally:
+            self.driver("cuCtxSetCurrent", current)
 
     @property
     def stream(self) -> int:
         """A stream, made when it is first asked for."""
         if self._stream is None:
             self._stream = c_void_p()
-            self.driver("cuStreamCreate", byref(self._stream), _NON_BLOCKING)
+            self.call("cuStreamCreate", byref(self._stream), _NON_BLOCKING)
         return self._stream.value or 0
 
     def attribute(self, which: int) -> int:
         value = c_int()
-        self.driver("cuDeviceGetAttribute", byref(value), which, self.device)
+        self.call("cuDeviceGetAttribute", byref(value), which, self.device)
         return value.value
 
     def synchronize(self, stream: int | None = None) -> None:
-        self.driver("cuStreamSynchronize", self.stream if stream is None else stream)
+        self.call("cuStreamSynchronize", self.stream if stream is None else stream)
 
     def zero(self, pointer: int, count: int, stream: int | None = None) -> None:
         """Enqueues zeros for so many bytes."""
-        self.driver("cuMemsetD8Async", pointer, 0, count, self.stream if stream is None else stream)
+        self.call("cuMemsetD8Async", pointer, 0, count, self.stream if stream is None else stream)
 
     def allocate(self, count: int) -> int:
         pointer = c_uint64()
-        self.driver("cuMemAlloc_v2", byref(pointer), count)
+        self.call("cuMemAlloc_v2", byref(pointer), count)
         return pointer.value
 
     def free(self, pointer: int) -> None:
-        self.driver("cuMemFree_v2", pointer)
+        self.call("cuMemFree_v2", pointer)
 
     def allocate_host(self, count: int) -> tuple[int, int]:
         """Pinned host memory: its addresses for this process and for kernels."""
         host, pointer = c_void_p(), c_uint64()
-        self.driver("cuMemHostAlloc", byref(host), count, _PORTABLE_AND_MAPPED)
+        self.call("cuMemHostAlloc", byref(host), count, _PORTABLE_AND_MAPPED)
         try:
-            self.driver("cuMemHostGetDevicePointer_v2", byref(pointer), host, 0)
+            self.call("cuMemHostGetDevicePointer_v2", byref(pointer), host, 0)
         except DriverError:
-            self.driver("cuMemFreeHost", host)
+            self.call("cuMemFreeHost", host)
             raise
         return host.value or 0, pointer.value
 
     def free_host(self, host: int) -> None:
-        self.driver("cuMemFreeHost", host)
+        self.call("cuMemFreeHost", host)
 
 
 class SymmetricMemory:
@@ -222,7 +231,7 @@ class SymmetricMemory:
         self.bytes = count
         self._ranks = ranks
         self._mapped: list[int] = []
-        driver = gpu.driver
+        driver = gpu.call
         properties = _AllocationProperties(_PINNED, _DESCRIPTOR, _Location(_ON_DEVICE, gpu.device))
         granularity, physical = c_size_t(), c_uint64()
         driver("cuMemGetAllocationGranularity", byref(granularity), byref(properties), _RECOMMENDED)
@@ -254,7 +263,7 @@ class SymmetricMemory:
             driver("cuMemRelease", physical)
 
     def _map(self, physical: c_uint64) -> int:
-        driver = self.gpu.driver
+        driver = self.gpu.call
         pointer = c_uint64()
         access = _Access(_Location(_ON_DEVICE, self.gpu.device), _READ_WRITE)
         driver("cuMemAddressReserve", byref(pointer), self._size, 0, 0, 0)
@@ -269,18 +278,18 @@ class SymmetricMemory:
 
     def _import(self, descriptor: int) -> int:
         physical = c_uint64()
-        self.gpu.driver("cuMemImportFromShareableHandle", byref(physical), c_void_p(descriptor), _DESCRIPTOR)
+        self.gpu.call("cuMemImportFromShareableHandle", byref(physical), c_void_p(descriptor), _DESCRIPTOR)
         try:
             return self._map(physical)
         finally:
             # The mapping keeps the memory.
-            self.gpu.driver("cuMemRelease", physical)
+            self.gpu.call("cuMemRelease", physical)
 
     def _unmap(self) -> None:
         while self._mapped:
             pointer = self._mapped.pop()
-            self.gpu.driver("cuMemUnmap", pointer, self._size)
-            self.gpu.driver("cuMemAddressFree", pointer, self._size)
+            self.gpu.call("cuMemUnmap", pointer, self._size)
+            self.gpu.call("cuMemAddressFree", pointer, self._size)
 
     @property
     def pointer(self) -> int:
@@ -292,7 +301,7 @@ class SymmetricMemory:
         view = memoryview(data).cast("B")
         self._inside(offset, view.nbytes)
         staged = (ctypes.c_char * view.nbytes).from_buffer_copy(view)
-        self.gpu.driver("cuMemcpyHtoDAsync_v2", self.pointer + offset, staged, view.nbytes, self.gpu.stream)
+        self.gpu.call("cuMemcpyHtoDAsync_v2", self.pointer + offset, staged, view.nbytes, self.gpu.stream)
         self.gpu.synchronize()
 
     def read(self, count: int | None = None, offset: int = 0) -> bytes:
@@ -300,7 +309,7 @@ class SymmetricMemory:
         count = self.bytes - offset if count is None else count
         self._inside(offset, count)
         staged = (ctypes.c_char * count)()
-        self.gpu.driver("cuMemcpyDtoHAsync_v2", staged, self.pointer + offset, count, self.gpu.stream)
+        self.gpu.call("cuMemcpyDtoHAsync_v2", staged, self.pointer + offset, count, self.gpu.stream)
         self.gpu.synchronize()
         return bytes(staged)
 

@@ -55,7 +55,7 @@ class Prepared:
         """Enqueues it on a CUstream."""
         for call in self.calls:
             call.config.stream = stream
-            self.gpu.driver("cuLaunchKernelEx", byref(call.config), call.function, call.arguments, None)
+            self.gpu.call("cuLaunchKernelEx", byref(call.config), call.function, call.arguments, None)
 
 
 class LoadedProgram:
@@ -127,7 +127,7 @@ class LoadedProgram:
             raise
 
     def _load(self, index: int, kernel: Kernel) -> None:
-        gpu, driver = self.gpu, self.gpu.driver
+        gpu, driver = self.gpu, self.gpu.call
         symbol, device = kernel.symbol, gpu.device
         threads, shared = gpu.attribute(_gpu.MAX_THREADS), gpu.attribute(_gpu.MAX_SHARED)
         if kernel.block_threads > threads:
@@ -414,7 +414,7 @@ class LoadedProgram:
     def close(self) -> None:
         """Frees what loading made; the workspace is the caller's. Nothing may be running."""
         while self._kernels:
-            self.gpu.driver("cuModuleUnload", self._kernels.pop().module)
+            self.gpu.call("cuModuleUnload", self._kernels.pop().module)
         if self._local:
             self.gpu.free(self._local)
         if self._status_host:

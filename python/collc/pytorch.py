@@ -86,7 +86,6 @@ class Collectives:
         program = self.artifacts.find(path, ranks=self.world, dtypes={"T": key[1]})
         if len(program.dims) != 1 or program.numbers:
             raise RequirementError(f"{program.name} is no collective over one dimension")
-        self.memory.gpu.make_current()
         # A length that every rank's part divides.
         most = self.capacity // dtype.itemsize // self.world * self.world
         loaded = program.load(
@@ -119,7 +118,6 @@ class Collectives:
         if x.device != self.device or y.device != self.device:
             raise RequirementError(f"tensors are on {x.device} and {y.device}, and {self.name} is on {self.device}")
         loaded = self._program(path, x.dtype)
-        self.memory.gpu.make_current()
         stream = torch.cuda.current_stream(self.device)
         capturing = torch.cuda.is_current_stream_capturing()
         if self._last is not None and self._last != stream and not capturing:

@@ -282,7 +282,6 @@ class Region:
         prepared = launch.prepared.get(key)
         if prepared is None:
             prepared = self._prepare(step, launch, key, tensors)
-        self.memory.gpu.make_current()
         prepared.launch(stream.cuda_stream)
         places = launch.places[count:]
         return [y if place is None or b.stays else y.clone() for b, y, place in zip(step.outputs, tensors[count:], places)]

@@ -32,7 +32,7 @@ def tensor_maps(gpu: Gpu, own: int, buffer: Buffer, parameter: Mapping[str, Any]
         if start % _MAP_GRAIN:
             continue
         # No interleaving, swizzle of 128 bytes, promotion to 256 bytes, zeros beyond the ends.
-        gpu.driver(
+        gpu.call(
             "cuTensorMapEncodeTiled",
             aligned + _MAP_BYTES * place, _MAP_TYPES[buffer.dtype], rank, start, (c_uint64 * rank)(*sizes),
             (c_uint64 * rank)(*strides), (c_uint32 * rank)(*box), (c_uint32 * rank)(*([1] * rank)), 0, 3, 3, 0,

@@ -254,6 +254,25 @@ class OneRank(unittest.TestCase):
             self.assertEqual([self.gpu.attribute(9000 + kind) for kind in range(10)], before, call)
 
 
+    def test_contexts_of_others_stay_as_they_are(self) -> None:
+        loaded = self.load("all_reduce", {"n": 64})
+        current, other = ctypes.c_void_p(), ctypes.c_void_p()
+        self.gpu.driver("cuDevicePrimaryCtxRetain", ctypes.byref(other), 1)
+        for context in (None, other.value):
+            with self.subTest(context=context):
+                self.gpu.driver("cuCtxSetCurrent", context)
+                _, memory = self.gpu.allocate_host(loaded.symmetric_bytes + 128)
+                memory += -memory % 128
+                loaded.attach([memory, memory])
+                loaded.reset()
+                before = len(launches())
+                loaded.launch({"n": 64}, {"x": [4096, 8192], "y": [4096, 8192]})
+                self.gpu.synchronize()
+                self.assertEqual(len(launches()), before + 1)
+                self.gpu.driver("cuCtxGetCurrent", ctypes.byref(current))
+                self.assertEqual(current.value, context)
+
+
 class Dlpack(unittest.TestCase):
     """Tensors of others and for others: what stands for GPU memory here is the host's."""
 

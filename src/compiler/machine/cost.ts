@@ -143,7 +143,9 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
         return Math.max(time[rank]!, ...senders.map((p) => sending[p]! + way));
       }
       const { awaits } = meeting;
-      const flags = machine.flag.value + machine.flagRank.value * Math.max(0, awaits.length - 1);
+      const fence = meeting.isOfLaunches === true ? machine.release.value : 0;
+      const flag = Math.max(0, machine.flag.value - fence);
+      const flags = flag + machine.flagRank.value * Math.max(0, awaits.length - 1);
       const last = Math.max(0, ...awaits.map((peer) => told[peer]![rank]! + flags));
       return Math.max(last, time[rank]!) + (isGrid ? machine.grid.value : 0);
     });

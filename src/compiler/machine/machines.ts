@@ -40,6 +40,8 @@ export interface Rates {
   readonly earlyLaunch: Sourced;
   /** From a flag that one rank sets to its being seen on another, and what the kernel does around that. */
   readonly flag: Sourced;
+  /** How much sooner one is seen that says no more than what launches before its own did, so that it waits for no fence. */
+  readonly release: Sourced;
   /** What each further rank adds to waiting for one. */
   readonly flagRank: Sourced;
   /** How long a flag waits for stores to peers to have arrived, and for stores to own memory. */
@@ -152,6 +154,10 @@ const h200x4: Machine = {
     0.39e-6,
     `${FITTED}, apart from what it waits for; together with that, release to acquire at system scope takes 1.33 µs alone`,
   ),
+  release: of(
+    0.3e-6,
+    "set by hand until it is measured there; on 2×H200 kernels with a barrier as they begin take 0.6 to 1.4 µs less, 2026-11",
+  ),
   flagRank: of(0.07e-6, FITTED),
   drain: of(0.6e-6, FITTED),
   ownDrain: of(1.41e-6, FITTED),
@@ -182,6 +188,7 @@ const h200x2: Machine = {
   copyEnginePull: of(356e9, COPIED),
   copyEnginePort: of(760e9, COPIED),
   flag: of(1.08e-6, FITTED),
+  release: of(0.9e-6, "measured on 2×H200, 2026-11: kernels with a barrier as they begin take 0.6 to 1.4 µs less"),
   flagRank: of(0.06e-6, FITTED),
   drain: of(0.51e-6, FITTED),
   ownDrain: of(0.81e-6, FITTED),

@@ -50,6 +50,8 @@ export interface Meeting {
   readonly awaits: readonly number[] | null;
   /** Flags of all blocks are waited for, and not of the block's namesakes alone. */
   readonly isGrid: boolean;
+  /** The flags say no more than what launches before this one did. */
+  readonly isOfLaunches?: boolean;
 }
 
 export interface RankWork {

@@ -5,7 +5,7 @@
  * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
  * gone through iteration by iteration, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
-import { bufferOf, isParameter, type Kernel } from "../ir/module.js";
+import { type Buffer, bufferOf, isParameter, type Kernel } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { AwaitedRows } from "./beside.js";
@@ -67,6 +67,9 @@ class Counter {
   private readonly meetings: Meeting[] = [];
   private tells = new Set<number>();
   private awaits = new Set<number>();
+  /** Flag buffers whose last signal says what launches before this one did; and whether all flags waited for since the last meeting are such. */
+  private readonly ofLaunches = new Set<Buffer>();
+  private areOfLaunches = true;
   /** Buffers of packets that ranks have stored to since they last waited for what is in them. */
   private readonly sent = new Set<string>();
   /** Flags that the threads of a loop wait for. */
@@ -273,12 +276,15 @@ class Counter {
     if (!isLoad && owner !== this.rank) this.tells.add(owner);
   }
 
-  private signal({ peer }: PreparedOp): void {
+  private signal({ peer, buffer, attributes }: PreparedOp): void {
+    if (attributes["order"] === "launch") this.ofLaunches.add(buffer!);
+    else this.ofLaunches.delete(buffer!);
     const to = peer === null ? this.rank : this.values.deciding(peer);
     if (to !== null && to !== this.rank) this.tells.add(to);
   }
 
-  private flag({ peer }: PreparedOp): void {
+  private flag({ peer, buffer }: PreparedOp): void {
+    this.areOfLaunches &&= this.ofLaunches.has(buffer!);
     const from = peer === null ? this.rank : this.values.deciding(peer);
     this.flags++;
     if (from === null || from === this.rank) return;
@@ -434,7 +440,9 @@ class Counter {
   /** All have come to where they wait. */
   private endStretch(): void {
     const isGrid = this.flags > this.awaits.size + 1;
-    this.meetings.push({ tells: [...this.tells], awaits: [...this.awaits], isGrid });
+    const isOfLaunches = this.areOfLaunches && this.flags > 0;
+    this.meetings.push({ tells: [...this.tells], awaits: [...this.awaits], isGrid, isOfLaunches });
+    this.areOfLaunches = true;
     this.tells.clear();
     this.awaits.clear();
     if (this.meetings.length > MOST_MEETINGS) throw new RangeError("too many points of synchronisation to follow");

@@ -220,8 +220,18 @@ FAKE_API cuDevicePrimaryCtxRelease_v2(int device) {
   return 0;
 }
 
+FAKE_API cuCtxGetCurrent(CUcontext* context) {
+  FAKE_ENTER("cuCtxGetCurrent");
+  *context = current_device < 0 ? nullptr : ContextOf(current_device);
+  return 0;
+}
+
 FAKE_API cuCtxSetCurrent(CUcontext context) {
   FAKE_ENTER("cuCtxSetCurrent");
+  if (context == nullptr) {
+    current_device = -1;
+    return 0;
+  }
   const int device = ContextDevice(context);
   if (device < 0 || device >= DeviceCount() || S().retains[device] == 0) return kInvalidContext;
   current_device = device;
