@@ -157,9 +157,9 @@ describe("bytes on the wire", () => {
 describe("the prediction", () => {
   test("is latency where there is nothing to move", () => {
     const { prediction: p } = explained(TWO_SHOT, 4, { n: 4 });
-    const { launch, earlyLaunch, skew, flag, flagRank, drain, ownDrain, peerLoad, ownLoad } = H200;
-    // The kernel's own epoch, the last rank's begin, a flag, the peers' elements, their sums' way out, another flag.
-    const flags = skew.value + 2 * (flag.value + 2 * flagRank.value);
+    const { launch, earlyLaunch, skew, flag, release, flagRank, drain, ownDrain, peerLoad, ownLoad } = H200;
+    // The kernel's own epoch, the last rank's begin, a flag that waits for no fence, the peers' elements, their sums' way out, another flag.
+    const flags = skew.value + 2 * (flag.value + 2 * flagRank.value) - release.value;
     const out = Math.max(drain.value, ownDrain.value);
     const latency = launch.value - earlyLaunch.value + ownLoad.value + flags + peerLoad.value + out;
     expect(p.latency).toBeCloseTo(latency, 9);

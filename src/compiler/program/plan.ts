@@ -286,8 +286,9 @@ const LONGEST_ROW = 4096;
 const LONGEST_ROW_OF_PRODUCTS = 8192;
 
 /**
- * Dimensions at which a kernel has the size. Those that do not matter for it are of the same order. What multiplies has as many rows as it
- * takes, of matrices that are as large for few of them.
+ * Dimensions at which a kernel has the size. Those that do not matter for it are of the same order. Rows have a power of two of elements,
+ * as nearly all have: others are accessed one by one. What multiplies has as many rows as it takes, of matrices that are as large for few
+ * of them.
  */
 export function dimsOf(kernel: Kernel, by: Extent, size: number): Record<string, number> {
   const names = [...extentNames(by)];
@@ -295,7 +296,7 @@ export function dimsOf(kernel: Kernel, by: Extent, size: number): Record<string,
   const isProduct = multiplies(kernel);
   const root = Math.floor(size ** (1 / Math.max(1, names.length)));
   const longest = isProduct ? LONGEST_ROW_OF_PRODUCTS : LONGEST_ROW;
-  const each = isProduct ? longest : Math.max(1, Math.min(longest, root));
+  const each = isProduct ? longest : 2 ** Math.floor(Math.log2(Math.max(1, Math.min(longest, root))));
   const dims: Record<string, number> = Object.fromEntries(
     kernel.dims.map((name) => [name, rest.includes(name) ? each : longest]),
   );

@@ -74,7 +74,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   const i64 v18 = v17 + (i64)rank;
   if (threadIdx.x < 1) {
     const i64 v19 = threadIdx.x;
-    signal_set_release_sys(((u32*)b_flags_peers.p[v7]) + v18, v16);
+    signal_set_relaxed_sys(((u32*)b_flags_peers.p[v7]) + v18, v16);
   }
   const i64 v20 = v17 + v7;
   if (threadIdx.x < 1) {
