@@ -43,7 +43,8 @@ def problem_of(step: Step, nodes: Mapping[str, Any], sizes: fx.Sizes, at: Dims) 
             return f"{binding.node} has {len(lengths)} dimensions, and {len(order)} are needed"
         binding.shape = tuple(lengths[d] for d in order)
         shape, wanted = binding.shape_at(at), tuple(evaluate(extent, dims) for extent in binding.declared)
-        if shape != wanted:
+        # Folds leave a dimension of one element in the program's tensor, which the graph's may have without it: the memory is the same.
+        if [n for n in shape if n != 1] != [n for n in wanted if n != 1]:
             return f"{binding.node} has the shape {list(shape)} in memory, and {list(wanted)} is needed"
     return ""
 

@@ -103,7 +103,7 @@ class Program:
             values[binding.node] = value if order is None else value.permute([order.index(d) for d in range(len(order))])
         inputs = {b.node: values[b.node].clone() for b in step.inputs}
         for b in step.outputs:
-            values[b.node].copy_(evaluate(dumped, b.node, step.nodes, inputs, sizes))
+            values[b.node].copy_(evaluate(dumped, b.node, step.nodes, inputs, sizes).view_as(values[b.node]))
 
 
 def evaluate(dumped: Any, name: str, inside: tuple[str, ...], known: dict[str, Any], sizes: Any) -> Any:

@@ -179,13 +179,13 @@ const h200x2: Machine = {
   storeBlocks: of(132, WIDE),
   loadBlocks: of(132, WIDE),
   push: of(357e9, WIDE),
+  pairPush: of(362e9, "measured on 2×H200, 2026-11-28: all_gather/push of 128 and 256 MiB takes 189 and 374 µs"),
   copyEnginePort: of(760e9, COPIED),
   cachedMemory: of(
     4.5e12,
     "between what fits 2026-11-28-2x-nvidia-h200-tune.json, 4.7e12, and products of few rows (2026-11-24-1x-nvidia-h200-products.json), 4.1e12",
   ),
   ...fitted(FITTED_TO_2_H200, {
-    pairPush: 379e9,
     pull: 325e9,
     serve: 333e9,
     memory: 3.82e12,
@@ -203,7 +203,7 @@ const h200x2: Machine = {
     packetSpread: 0.0488e-6,
     packetLoad: 0.692e-6,
     copyEngine: 413e9,
-    copyEnginePull: 387e9,
+    copyEnginePull: 356e9,
     copyStart: 10.8e-6,
     ownCopyStart: 2.55e-6,
   }),
