@@ -165,6 +165,7 @@ regions.open_artifacts = lambda folder: type("All", (), {"programs": [Program(p.
 torch.cuda.current_stream = lambda device=None, only=Stream(): only
 torch.cuda.is_current_stream_capturing = lambda: False
 torch.cuda.synchronize = lambda device=None: None
+torch.cuda.get_device_name = lambda device=None: "NVIDIA H200"
 
 SIZES = {"hidden": 64, "heads": 4, "key_heads": 2, "inner": 128, "dtype": torch.float32, "device": "cpu"}
 
@@ -273,6 +274,14 @@ class Lists(torch.nn.Module):
         return torch.cat([torch.nn.functional.gelu(both), most, mine], 0)
 
 
+class Sums(torch.nn.Module):
+    """Folds of what is added up, with and without the dimension that they fold."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = all_reduce(x, "sum", dist.group.WORLD)
+        return (y - y.mean(1, keepdim=True)) * y.abs().amax(1)[:, None] + y.sum(0)
+
+
 class Different(torch.nn.Module):
     """Each rank's graph has another number in it."""
 
@@ -299,6 +308,7 @@ if __name__ == "__main__":
     tried_sizes("a layer of as many tokens as there are", layers(1), [16, 24, 8])
     tried("without a compiler", layers(1), grad=True, programs=0, left="/nowhere does not start", rounds=1, command=["/nowhere"])
     tried("tensors that are exchanged together", Lists(), grad=False, programs=3, take="all")
+    tried("folds without their dimension", Sums(), grad=False, programs=1, take="all")
     tried("ranks that differ", Different(), grad=False, programs=0, left="rank 1 has another graph than rank 0", rounds=1)
 
     # What is not enabled is Inductor's alone, and what is enabled twice says so.
