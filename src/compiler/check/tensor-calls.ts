@@ -26,7 +26,7 @@ import { checkFold, foldOf } from "./tensor-folds.js";
 import { checkIota, VIEWS } from "./tensor-views.js";
 import { elsewhere, functionsHelp } from "./usage.js";
 import type { Checking } from "./scope.js";
-import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
+import { checkTensor, type Operand, ranksIn, type TensorContext, type TensorType } from "./tensors.js";
 
 type Call = Extract<Expression, { kind: "call" }>;
 
@@ -50,8 +50,8 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   if (wanted === 3) return checkWhere(e, operands, c);
   if (wanted === 2) return checkPair(e, t!, second!, c);
   const [operand] = e.arguments as [Expression];
-  if (t === "literal" && c.scalarIn(operand) !== null && conversion === undefined)
-    return numberCall(e, operand, dtype !== null, c);
+  const isNumber = c.scalarIn(operand) !== null || (dtype !== null && isGiven(operand, c));
+  if (t === "literal" && isNumber && conversion === undefined) return numberCall(e, operand, dtype !== null, c);
   if (t === null || t === undefined || t === "literal")
     return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a number" }));
   if (conversion !== undefined) return context.isLogical ? t : convert(e, conversion, t, context);
@@ -66,9 +66,14 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   return t;
 }
 
-/** A function of a number of the launch, or its cast. */
+/** A written number, or the number of ranks. */
+function isGiven(e: Expression, c: Checking): boolean {
+  return e.kind === "number" || ranksIn(e, c) !== null;
+}
+
+/** A function of a number of the launch, or its cast, or that of a number that is given. */
 function numberCall(e: Call, operand: Expression, isCast: boolean, c: Checking): Operand {
-  if (isCast && operand.kind !== "name") {
+  if (isCast && operand.kind !== "name" && !isGiven(operand, c)) {
     const help = `cast the number itself, ${e.callee.text}(${c.scalarIn(operand)!}), and compute with that`;
     return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a computed number" }, { help }));
   }

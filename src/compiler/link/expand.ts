@@ -2,6 +2,9 @@
  * Constants and functions, put in place: a constant's name becomes its number, a call of a function becomes the
  * function's expression with its parameters bound to the arguments. What is left knows neither, so checking and
  * lowering need not either. Trees without them come back as they are.
+ *
+ * So are numbers that are computed of numbers of the launch, where tensors are spoken of: a number has no type until it meets a tensor,
+ * so a function's argument and a `let` of one stand where they are used, each time anew.
  */
 import type { Collective, Domain, Expression, Name, RangeExpression, Statement } from "../ast/nodes.js";
 import { someParts } from "../ast/visit.js";
@@ -23,9 +26,11 @@ export interface Expansion {
 
 /** The collective without constants and calls of functions. */
 export function expandCollective(c: Collective, scope: FileScope, expansion: Expansion): Collective {
-  if (scope.definitions.size <= 1 && c.mesh.length === 0 && !usesLogarithm(c)) return c;
+  const scalars = new Set(c.scalars.map((s) => s.name.text));
+  const hasNumbers = c.body.some((s) => s.kind === "let" && isOfNumbers(s.value, scalars));
+  if (scope.definitions.size <= 1 && c.mesh.length === 0 && !hasNumbers && !usesLogarithm(c)) return c;
   const own = new Set([...c.inputs, ...c.outputs, ...c.scalars].map((t) => t.name.text));
-  const e = new Expander(scope, expansion, new Budget(expansion.report), own, []);
+  const e = new Expander(scope, expansion, new Budget(expansion.report), own, [], scalars);
   const tensor = <T extends { readonly shape: readonly Expression[] }>(t: T): T => ({
     ...t,
     shape: t.shape.map((x) => e.expression(x)),
@@ -37,8 +42,85 @@ export function expandCollective(c: Collective, scope: FileScope, expansion: Exp
     requires: c.requires.map((r) => (r.condition === null ? r : { ...r, condition: e.expression(r.condition) })),
     limits: c.limits.map((l) => ({ ...l, from: e.expression(l.from), to: e.expression(l.to) })),
     ensures: c.ensures.map((x) => ({ ...x, value: e.expression(x.value) })),
-    body: e.statements(c.body),
+    body: withNumbersInPlace(e.statements(c.body), scalars, own),
   };
+}
+
+/** Whether an expression is made of numbers alone: written ones, the number of ranks, and those of the launch. */
+function isOfNumbers(e: Expression, scalars: ReadonlySet<string>): boolean {
+  switch (e.kind) {
+    case "number":
+      return true;
+    case "name":
+      return e.name === "world" || scalars.has(e.name);
+    case "unary":
+      return e.operator === "-" && isOfNumbers(e.operand, scalars);
+    case "binary":
+      return ["+", "-", "*", "/"].includes(e.operator) && [e.left, e.right].every((x) => isOfNumbers(x, scalars));
+    case "call":
+      return e.arguments.length > 0 && e.named.length === 0 && e.arguments.every((x) => isOfNumbers(x, scalars));
+    case "inlined":
+      return e.bindings.length === 0 && isOfNumbers(e.body, scalars);
+    default:
+      return false;
+  }
+}
+
+/** Statements on tensors with the numbers that lets above them stand for; such a let goes where nothing else names it. */
+function withNumbersInPlace(
+  body: readonly Statement[],
+  scalars: ReadonlySet<string>,
+  own: ReadonlySet<string>,
+): Statement[] {
+  const lets = body.flatMap((s) => (s.kind === "let" ? [s.name.text] : []));
+  // Of a name that is given twice, checking says so.
+  const isOne = (name: string): boolean => !own.has(name) && lets.filter((l) => l === name).length === 1;
+  const numbers = new Map<string, Expression>();
+  const used = new Set<string>();
+  const placed = (e: Expression): Expression => {
+    if (numbers.size === 0) return e;
+    someParts(e, (p) => {
+      if (p.kind === "name" && numbers.has(p.name)) used.add(p.name);
+      return false;
+    });
+    return substitute(e, numbers);
+  };
+  const found = body.map((s): Statement => {
+    if (s.kind === "let") {
+      const value = placed(s.value);
+      if (isOne(s.name.text) && isOfNumbers(value, scalars)) numbers.set(s.name.text, value);
+      return { ...s, value };
+    }
+    const isWhole = s.kind === "assign" && s.indices === null && s.peer === null;
+    return isWhole ? { ...s, value: placed(s.value) } : s;
+  });
+  const names = new Set<string>();
+  const note = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    const { kind, name } = value as { kind?: string; name?: unknown };
+    if (kind === "name" && typeof name === "string") names.add(name);
+    Object.values(value).forEach(note);
+  };
+  note(found);
+  return found.filter((s) => s.kind !== "let" || !used.has(s.name.text) || names.has(s.name.text));
+}
+
+/** The same where calls of functions in it are given such numbers. */
+function withArgumentsInPlace(e: Expression, scalars: ReadonlySet<string>): Expression {
+  if (scalars.size === 0 || !someParts(e, (p) => p.kind === "inlined" && p.bindings.length > 0)) return e;
+  const copy = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(copy);
+    if (typeof value !== "object" || value === null) return value;
+    const fields = Object.entries(value).map(([k, v]) => [k, k === "span" ? v : copy(v)] as const);
+    const node = Object.fromEntries(fields) as unknown as Expression;
+    if (node.kind !== "inlined") return node;
+    const areNumbers = node.bindings.map((b) => isOfNumbers(b.value, scalars));
+    const numbers = new Map(node.bindings.filter((_, i) => areNumbers[i]).map((b) => [b.name.text, b.value]));
+    if (numbers.size === 0) return node;
+    const bindings = node.bindings.filter((_, i) => !areNumbers[i]);
+    return copy({ ...node, bindings, body: substitute(node.body, numbers) });
+  };
+  return copy(e) as Expression;
 }
 
 /** The number that a constant stands for; null, and reported, if it stands for none. */
@@ -66,6 +148,8 @@ class Expander {
     private readonly hidden: ReadonlySet<string>,
     /** Definitions that are being put in place, so that one that needs itself is found out. */
     private readonly open: readonly Definition[],
+    /** Numbers of the launch. */
+    private readonly scalars: ReadonlySet<string> = new Set(),
   ) {}
 
   // -- statements ----------------------------------------------------------------------------------
@@ -237,7 +321,8 @@ class Expander {
     });
     for (const variable of variablesOf(body)) rename.set(variable, `${variable}'${id}`);
     const value = substitute(inner.expression(body), rename);
-    return { kind: "inlined", callee: call.callee, bindings, body: value, span: call.span };
+    const made: Expression = { kind: "inlined", callee: call.callee, bindings, body: value, span: call.span };
+    return this.open.length > 0 ? made : withArgumentsInPlace(made, this.scalars);
   }
 
   private isOpen(found: Definition, span: Span, name: string): boolean {
@@ -284,7 +369,7 @@ function substitute(e: Expression, names: ReadonlyMap<string, Expression | strin
     if (node.kind === "name" && typeof node.name === "string") {
       const to = names.get(node.name);
       if (to === undefined) return { ...node };
-      return typeof to === "string" ? { ...node, name: to } : { ...to };
+      return typeof to === "string" ? { ...node, name: to } : structuredClone(to);
     }
     const fields = Object.entries(value).map(([k, v]) => [k, k === "span" ? v : copy(v)] as const);
     const out = Object.fromEntries(fields) as { kind?: string; tensor?: Name; variable?: Name };
