@@ -7,6 +7,8 @@ import {
   elementsOf,
   fitDims,
   hasProduct,
+  workOfRank,
+  type CompileResult,
   isParameter,
   type DimValues,
   type Manifest,
@@ -24,12 +26,21 @@ const defaults = { vector: 2 ** 20, matrix: 1024, emulatedProduct: 256 } as cons
 /** Elements of a whole tensor that the defaults stay below: tensors of many dimensions, and of blocks of a fixed length, get shorter ones. */
 const largest = { device: 2 ** 26, emulated: 2 ** 22, emulatedProduct: 2 ** 19 } as const;
 
+/** Operations on elements that all ranks may have at default dimensions: the reference goes through as many, some seconds long. */
+const MOST_OPERATIONS = 2 ** 27;
+
 /**
  * The dimensions of a run: `given`, and defaults for the rest, changed until they fit.
  * @param emulated the cpu backend runs it.
+ * @param operations of all ranks at dimensions, where they may be many more than tensors have elements: then the defaults are shorter.
  * @throws UsageError for names the collective does not have, and for values that a requirement forbids.
  */
-export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean): Record<string, number> {
+export function chooseDims(
+  manifest: Dims,
+  given: DimValues,
+  emulated: boolean,
+  operations: ((dims: DimValues) => number) | null = null,
+): Record<string, number> {
   for (const name of Object.keys(given)) {
     if (manifest.dims.includes(name)) continue;
     throw new UsageError(
@@ -43,7 +54,9 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
     const lengths = Object.entries(defaults).map(([name, n]) => [name, Math.max(1, n / shorter)]);
     return fitDims(manifest.requirements, { ...Object.fromEntries(lengths), ...given }, free);
   };
-  const dims = fit(1);
+  let dims = fit(1);
+  if (operations !== null && free.size > 0)
+    for (let shorter = 2; shorter <= 2 ** 20 && operations(dims) > MOST_OPERATIONS; shorter *= 2) dims = fit(shorter);
   const broken = brokenRequirement(manifest.requirements, dims);
   if (broken === null) return dims;
   // A requirement may ask for much less.
@@ -52,6 +65,29 @@ export function chooseDims(manifest: Dims, given: DimValues, emulated: boolean):
     if (brokenRequirement(manifest.requirements, fewer) === null) return fewer;
   }
   throw new UsageError(broken.message, broken.help);
+}
+
+/**
+ * Operations on elements at dimensions, of a program whose loops over elements hold loops along lengths, as `sum(k in 0..i)` does: a prefix
+ * of each element takes as many steps as there are pairs of them. Null for any other program.
+ */
+export function operationsOf({ checked, kernel }: CompileResult): ((dims: DimValues) => number) | null {
+  if (checked === null || kernel === null || !holdsLongLoops(checked.syntax.body, false)) return null;
+  const last = kernel.world - 1;
+  return (dims) =>
+    kernel.world * workOfRank(kernel, last, dims).stretches.reduce((sum, { scalarOps }) => sum + scalarOps, 0);
+}
+
+function holdsLongLoops(part: unknown, isInTiles: boolean): boolean {
+  if (typeof part !== "object" || part === null) return false;
+  const { kind, over, range } = part as {
+    kind?: string;
+    over?: { kind: string };
+    range?: { kind: string; to?: { kind: string } };
+  };
+  if (isInTiles && kind === "serial" && range?.kind === "bounds" && range.to?.kind !== "number") return true;
+  const isTiled = isInTiles || (kind === "for" && over?.kind === "tiles");
+  return Object.values(part).some((p) => holdsLongLoops(p, isTiled));
 }
 
 /**

@@ -12,7 +12,7 @@ import { chosenReach, reachText } from "../runtime/reach.js";
 import { backendOptions } from "../runtime/machine-at-hand.js";
 import { tunedFromDisk } from "../runtime/tuned.js";
 import { type Compiled, compileWhole, dtypesFor, selectCollective } from "./collectives.js";
-import { checkMemory, chooseDims, chooseScalars } from "./dims.js";
+import { checkMemory, chooseDims, chooseScalars, operationsOf } from "./dims.js";
 import { dtypeOf, execute, type Execution } from "../bench/execute.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
@@ -200,7 +200,7 @@ function prepare(io: Io, file: string, name: string | undefined, { ranks, backen
     tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
   const dims = {
-    ...chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu"),
+    ...chooseDims(compiled.manifest, options.dim ?? {}, backend === "cpu", operationsOf(compiled)),
     ...chooseScalars(compiled.manifest, options.set),
   };
   checkMemory(compiled.manifest, dims, backend === "cpu" ? ranks : 1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { bandwidths, convert, trafficOf } from "../../src/bench/traffic.js";
-import { chooseDims } from "../../src/cli/dims.js";
+import { chooseDims, operationsOf } from "../../src/cli/dims.js";
 import { parseCount } from "../../src/cli/options.js";
 import { nearest } from "../../src/cli/suggest.js";
 import { compile, type Layout, type Manifest } from "../../src/compiler/index.js";
@@ -128,5 +128,29 @@ describe("small parsers", () => {
     expect(nearest("vectorise", ["vectorize", "unroll"])).toBe("vectorize");
     expect(nearest("xyz", ["vectorize", "unroll"])).toBeNull();
     expect(nearest("rnak", ["rank"])).toBe("rank");
+  });
+});
+
+describe("a program that takes more steps than its tensors have elements", () => {
+  const chosen = (body: string, given = {}): Record<string, number> => {
+    const text = `collective f(c: i32[n] local) -> o: i64[n] sharded(0) where n % world == 0 { ${body} }`;
+    const compiled = compile(text, { ranks: 2 });
+    expect(compiled.diagnostics).toEqual([]);
+    return chooseDims(compiled.manifest!, given, true, operationsOf(compiled));
+  };
+  const PREFIX = "for i in tiles(n / world) { o[i] = sum(k in 0..i) i64(c[k]) }";
+
+  it("is shorter by default, so that it ends", () => {
+    const { n } = chosen(PREFIX);
+    expect(n).toBeGreaterThan(1000);
+    expect(n! * n!).toBeLessThan(2 ** 29);
+  });
+
+  it("is as long as asked", () => {
+    expect(chosen(PREFIX, { n: 100_000 })).toEqual({ n: 100_000 });
+  });
+
+  it("of a fixed number of steps for each element is as long as any", () => {
+    expect(chosen("for i in tiles(n / world) { o[i] = sum(k in 0..8) i64(c[i] + i32(k)) }")).toEqual({ n: 2 ** 20 });
   });
 });
