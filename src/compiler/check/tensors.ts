@@ -38,7 +38,8 @@ export function settle(e: Expression, type: TensorType, c: Checking): void {
   // A cast of a number of the launch gives what the place asks for.
   if (e.kind === "call" && castDType(e.callee.text, c) !== null) return;
   for (const p of partsOf(e))
-    if (["number", "name", "axis", "unary", "binary", "call", "inlined"].includes(p.kind)) settle(p as Expression, type, c);
+    if (["number", "name", "axis", "unary", "binary", "call", "inlined"].includes(p.kind))
+      settle(p as Expression, type, c);
 }
 
 /** The number of ranks, or of those along an axis, which is known as a written number is; null for anything else. */
