@@ -206,9 +206,9 @@ describe("kernels that differ in one thing", () => {
       [[/(packet_store %\d+, |packet_load )%6/, "$1%4"]],
       /number/,
     ],
-    ["word of launches is relaxed", WHOLE, [['order="release"', 'order="relaxed"']], /orders/],
+    ["word of launches is relaxed", WHOLE, [['order="launch"', 'order="relaxed"']], /orders/],
     ["nobody takes word of launches for order", WHOLE, [['order="acquire"', 'order="relaxed"']], /orders/],
-    ["word of launches is for this GPU alone", WHOLE, [['"sys", order="release"', '"gpu", order="release"']], /orders/],
+    ["word of launches is for this GPU alone", WHOLE, [['"sys", order="launch"', '"gpu", order="launch"']], /orders/],
     ["sums go where parts do", TWO_SHOT, [['"y_box', '"x_inbox']], /./],
     [
       "sums are waited for before they are made",

@@ -178,13 +178,14 @@ class Expansion {
   private tellOfLaunch(op: Op, epoch: Value): void {
     const { build, names } = this;
     const { world } = this.kernel;
+    const order = this.orderHere();
     this.work = this.work.map((e) => extent("add", e, 1));
     this.buffers.push({ name: names.began, role: "signal", dtype: "u32", shape: [world], symmetric: true });
     this.lastThreads(
       op,
       receiversOf,
       (peer) =>
-      build.op("signal", [epoch, peer, build.rank()], { buffer: names.began, mode: "set", scope: "sys", order: this.orderHere(), remote: true }, null), // prettier-ignore
+      build.op("signal", [epoch, peer, build.rank()], { buffer: names.began, mode: "set", scope: "sys", order, remote: true }, null), // prettier-ignore
     );
   }
 
