@@ -213,7 +213,7 @@ const out = [
     const names = readdirSync(folder).filter((file) => files.test(file));
     return `- ${names.map((name) => `\`${name}\``).join(", ")}: ${why}.`;
   }),
-  `- what took less than ${FENCE.us} µs before ${FENCE.until}: launches began with a fence, which takes up to 1.7 µs.`,
+  `- what took less than ${FENCE.us} µs before ${FENCE.until}, and what \`collc tune\` measured then: launches began with a fence, which takes up to 1.7 µs.`,
   ...CHANGED_WAYS.map(({ way, since, why }) => `- \`${way}\` before ${since}: ${why}.`),
   "",
 ];

@@ -7,24 +7,21 @@
 Prints one JSON object a line: {"op", "bytes", "peer", "us": {"median", "min", "max"}} or {..., "problem"}.
 `bytes` is the size of the full tensor: what all_reduce takes, what all_gather returns, what reduce_scatter takes;
 for all_to_all it is one rank's part. Times are microseconds a call: graphs of `--inner` calls, replayed `--outer`
-times, the ranks brought together by untimed calls; of each rank the median, of the ranks the slowest.
+times, the ranks brought together by work that is not timed; of each rank the median, of the ranks the slowest.
 The first call of each peer is compared with a float64 sum of all ranks' random data.
 """
 
 import argparse
 import json
-import math
 import os
 
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm
 
+import timing
+
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-# Microseconds of replays before any is timed, and of work before each that is, as in collc (src/runtime/time-graph.ts): GPUs that
-# stood idle run at a fraction of their clock, and the host's barrier alone leaves ranks tens of microseconds apart.
-WARM_UP_US = 50_000
-LEAD_IN_US = 100
 
 
 def main():
@@ -45,51 +42,13 @@ def main():
     sizes = [int(s) for s in args.sizes.split(",")]
     generator = torch.Generator(device=device).manual_seed(1000 + rank)
 
-    def slowest(samples):
-        samples = sorted(samples)
-        own = torch.tensor([samples[len(samples) // 2], samples[0], samples[-1]], device=device, dtype=torch.float64)
-        every = [torch.empty_like(own) for _ in range(world)]
-        dist.all_gather(every, own)
-        median, low, high = max((t.tolist() for t in every), key=lambda t: t[0])
-        return dict(median=round(median, 3), min=round(low, 3), max=round(high, 3))
-
-    def timed(call):
-        for _ in range(3):
-            call()
+    def microseconds(call):
+        timing.repeat(3, call)
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            for _ in range(args.inner):
-                call()
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        graph.replay()
-        torch.cuda.synchronize()
-        start.record()
-        graph.replay()
-        stop.record()
-        torch.cuda.synchronize()
-        replay = torch.tensor(max(1.0, start.elapsed_time(stop) * 1e3), device=device)
-        dist.all_reduce(replay, op=dist.ReduceOp.MAX)
-        us = replay.item()
-        for _ in range(math.ceil(WARM_UP_US / us)):
-            graph.replay()
-        torch.cuda.synchronize()
-        samples = []
-        for _ in range(args.outer):
-            dist.barrier()
-            torch.cuda.synchronize()
-            if us < LEAD_IN_US:
-                for _ in range(math.ceil(LEAD_IN_US / us)):
-                    graph.replay()
-            else:
-                for _ in range(math.ceil(LEAD_IN_US * args.inner / us)):
-                    call()
-            start.record()
-            graph.replay()
-            stop.record()
-            torch.cuda.synchronize()
-            samples.append(start.elapsed_time(stop) * 1e3 / args.inner)
-        return slowest(samples)
+            timing.repeat(args.inner, call)
+        return timing.timed(call, args.inner, args.outer, graph)
 
     def say(**row):
         if rank == 0:
@@ -105,7 +64,7 @@ def main():
             if good.item() != 1:
                 say(op=op, bytes=size, peer=peer, problem="wrong result")
             else:
-                say(op=op, bytes=size, peer=peer, us=timed(call))
+                say(op=op, bytes=size, peer=peer, us=microseconds(call))
         except Exception as error:
             say(op=op, bytes=size, peer=peer, problem=str(error).splitlines()[0][:120])
 

@@ -22,12 +22,10 @@ import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm
 
+import timing
+
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 OPS = ("matmul_reduce_scatter", "all_gather_matmul", "matmul_all_reduce")
-# Microseconds of work before any is timed, and before each replay that is, as in collc (src/runtime/time-graph.ts): GPUs that
-# stood idle run at a fraction of their clock, and the host's barrier alone leaves ranks tens of microseconds apart.
-WARM_UP_US = 50_000
-LEAD_IN_US = 100
 CHECKED_ROWS = 16
 
 
@@ -49,14 +47,6 @@ def main():
     wanted = set(args.ops.split(","))
     generator = torch.Generator(device=device).manual_seed(1000 + rank)
 
-    def slowest(samples):
-        samples = sorted(samples)
-        own = torch.tensor([samples[len(samples) // 2], samples[0], samples[-1]], device=device, dtype=torch.float64)
-        every = [torch.empty_like(own) for _ in range(world)]
-        dist.all_gather(every, own)
-        median, low, high = max((t.tolist() for t in every), key=lambda t: t[0])
-        return dict(median=round(median, 3), min=round(low, 3), max=round(high, 3))
-
     def agreed(yes):
         flag = torch.tensor(1 if yes else 0, device=device)
         dist.all_reduce(flag, op=dist.ReduceOp.MIN)
@@ -67,53 +57,19 @@ def main():
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(graph):
-                for _ in range(args.inner):
-                    call()
+                timing.repeat(args.inner, call)
             is_captured = True
         except Exception:
             is_captured = False
         torch.cuda.synchronize()
         return graph if agreed(is_captured) else None
 
-    def timed(call):
-        """Microseconds of a call, and whether a graph holds them."""
-        for _ in range(3):
-            call()
+    def microseconds(call):
+        """Of a call, and whether a graph holds them."""
+        timing.repeat(3, call)
         torch.cuda.synchronize()
         graph = captured(call)
-
-        def again():
-            if graph is not None:
-                graph.replay()
-            else:
-                for _ in range(args.inner):
-                    call()
-
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        again()
-        torch.cuda.synchronize()
-        start.record()
-        again()
-        stop.record()
-        torch.cuda.synchronize()
-        once = torch.tensor(max(1.0, start.elapsed_time(stop) * 1e3), device=device)
-        dist.all_reduce(once, op=dist.ReduceOp.MAX)
-        us = once.item()
-        for _ in range(math.ceil(WARM_UP_US / us)):
-            again()
-        torch.cuda.synchronize()
-        samples = []
-        for _ in range(args.outer):
-            dist.barrier()
-            torch.cuda.synchronize()
-            for _ in range(math.ceil(LEAD_IN_US * args.inner / us)):
-                call()
-            start.record()
-            again()
-            stop.record()
-            torch.cuda.synchronize()
-            samples.append(start.elapsed_time(stop) * 1e3 / args.inner)
-        return slowest(samples), graph is not None
+        return timing.timed(call, args.inner, args.outer, graph), graph is not None
 
     def say(**row):
         if rank == 0:
@@ -126,7 +82,7 @@ def main():
             torch.cuda.synchronize()
             if not agreed(check(got)):
                 return say(op=op, size=size, peer=peer, problem="wrong result")
-            us, in_graph = timed(call)
+            us, in_graph = microseconds(call)
             say(op=op, size=size, peer=peer if in_graph else f"{peer}, by the host", us=us)
         except Exception as error:
             say(op=op, size=size, peer=peer, problem=str(error).splitlines()[0][:120])
@@ -158,7 +114,7 @@ def main():
             sums = a[every].double() @ b.double()
             dist.all_reduce(sums)
             own = sums[rank * len(rows) : (rank + 1) * len(rows)]
-            alone, _ = timed(lambda: torch.mm(a, b, out=c))
+            alone, _ = microseconds(lambda: torch.mm(a, b, out=c))
 
             def then_scattered():
                 torch.mm(a, b, out=c)
@@ -192,7 +148,7 @@ def main():
             dist.all_gather_into_tensor(gathered, a)
             rows = torch.arange(0, m, max(1, m // (CHECKED_ROWS * world)), device=device)
             products = gathered[rows].double() @ b.double()
-            alone, _ = timed(lambda: torch.mm(gathered, b, out=c))
+            alone, _ = microseconds(lambda: torch.mm(gathered, b, out=c))
             say(op=op, size=size, alone=alone)
 
             def after_gathering():

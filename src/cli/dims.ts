@@ -26,7 +26,7 @@ const defaults = { vector: 2 ** 20, matrix: 1024, emulatedProduct: 256 } as cons
 /** Elements of a whole tensor that the defaults stay below: tensors of many dimensions, and of blocks of a fixed length, get shorter ones. */
 const largest = { device: 2 ** 26, emulated: 2 ** 22, emulatedProduct: 2 ** 19 } as const;
 
-/** Operations on elements that all ranks may have at default dimensions: the reference goes through as many, some seconds long. */
+/** Operations on elements that all ranks may have at default dimensions: the emulation goes through as many, and so does the reference. */
 const MOST_OPERATIONS = 2 ** 27;
 
 /**

@@ -129,6 +129,7 @@ export {
   resumeAll,
   Trace,
   waitKind,
+  wordOf,
   WRITE,
 } from "./execute/index.js";
 export { SourceFile, type Position, type Span } from "./source.js";

@@ -6,7 +6,7 @@ import { summarize } from "./summary.js";
 
 /**
  * GPUs that stood idle run at a fraction of their clock, and their links sleep: replays that are not timed go before those
- * that are, for so many microseconds. Without them a call of 2.8 µs took 3.4 to 3.8 (2×H200, 2026-11).
+ * that are, for so many microseconds. Without them a call that took 2.8 µs was timed at 3.4 to 3.6 (2×H200, 2026-11).
  */
 const WARM_UP_US = 50_000;
 

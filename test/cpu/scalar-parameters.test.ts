@@ -48,18 +48,21 @@ describe("values", () => {
     expect(checkOutputs(manifest!, { ...dims, eps: 2 + 2 * eps }, ranks, ranks)).toMatchObject({ correct: false });
   });
 
+  // What the sum is multiplied by with alpha = 0.25, step = 3, on 3 ranks: by hand, since the reference is made of the same tree.
   test.each([
-    ["a let of them", "", "let c = 1 - pow(0.9, f32(step))\n let d = c * alpha", "d / c"],
-    ["a let of a written number", "", "let c = 0.5", "c * alpha"],
-    ["an argument of a function", "fn of(b, t) = 1 - pow(b, t)", "", "alpha / of(0.9, f32(step))"],
+    ["a let of them", "", "let c = 1 - pow(0.9, f32(step))\n let d = c * alpha", "d / c", 0.25],
+    ["a let of a written number", "", "let c = 0.5", "c * alpha", 0.125],
+    ["an argument of a function", "fn of(b, t) = 1 - pow(b, t)", "", "alpha / of(0.9, f32(step))", 0.25 / 0.271],
     [
       "an argument that goes on to another",
       "fn twice(a) = a + a\nfn of(b, t) = twice(b * t) / b",
       "",
       "of(alpha, f32(step) + 1)",
+      8,
     ],
-    ["the number of ranks, as a float", "", "let half = f32(world) / 2", "alpha / half / f32(world)"],
-  ])("computed beside whole tensors: %s", (_, functions, lets, factor) => {
+    ["the number of ranks, as a float", "", "let half = f32(world) / 2", "alpha / half / f32(world)", 0.25 / 4.5],
+    ["the same, as an argument", "fn part(a, w) = a / (w + 1)", "", "part(alpha, f32(world))", 0.0625],
+  ])("computed beside whole tensors: %s", (_, functions, lets, factor, by) => {
     const text = `${functions}
       collective f(x: f32[n] partial(sum), alpha: f32, step: u32) -> y: f32[n] replicated {
         ${lets}
@@ -71,12 +74,18 @@ describe("values", () => {
     const ranks = makeInputs(manifest!, dims, 3);
     new CpuGroup(kernel!, manifest!).run(ranks, dims);
     expect(checkOutputs(manifest!, dims, ranks, ranks)).toMatchObject({ correct: true });
-    // By hand, too: the reference is made of the same tree.
-    const c = 1 - 0.9 ** 3;
-    const factors = { d: 0.25, c: 0.125, of: 0.25 / c, twice: 8, half: 0.25 / 1.5 / 3 } as const;
-    const by = lets.includes("d =") ? factors.d : lets.includes("0.5") ? factors.c : functions.includes("twice") ? factors.twice : functions !== "" ? factors.of : factors.half; // prettier-ignore
-    const sum = [0, 1, 2].reduce((s, r) => s + Number(ranks[r]!.inputs["x"]![5]), 0);
+    const sum = ranks.reduce((all, { inputs }) => all + Number(inputs["x"]![5]), 0);
     expect(Number(ranks[1]!.outputs["y"]![5])).toBeCloseTo(sum * by, 5);
+  });
+
+  test("a function is given the number of ranks where a launch is given no numbers, too", () => {
+    const text = `fn mean(a, w) = a / w
+      collective f(x: f32[n] partial(sum)) -> y: f32[n] replicated { y = mean(all_reduce(x), f32(world) * 2) }`;
+    const { kernel, manifest, diagnostics } = whole(text, 3);
+    expect(diagnostics).toEqual([]);
+    const ranks = makeInputs(manifest!, { n: 10 }, 3);
+    new CpuGroup(kernel!, manifest!).run(ranks, { n: 10 });
+    expect(checkOutputs(manifest!, { n: 10 }, ranks, ranks)).toMatchObject({ correct: true });
   });
 
   test.each([

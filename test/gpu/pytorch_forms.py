@@ -114,7 +114,7 @@ def tried(name: str, form: Callable[..., Any], shapes: List[Any]) -> str:
         left = [about.left for about in collc.report().graphs if about.left]
     if not steps:
         raise AssertionError(f"no program: {left or collc.report()}")
-    return ", ".join(" + ".join(step.nodes) if hasattr(step, "nodes") else str(step) for step in steps)
+    return ", ".join(" + ".join(step.nodes) for step in steps)
 
 
 for name, form, shapes in FORMS:

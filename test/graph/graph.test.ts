@@ -107,6 +107,8 @@ describe("the text of a graph", () => {
   test("what is no graph is refused, with the reason", () => {
     const loop = "collective f(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x[i] } }";
     expect(() => graphFromText(loop, { ranks: 2 })).toThrow(/'f' is no graph: it says how the data moves/);
+    const mean = "collective f(x: T[n] partial(sum)) -> y: T[n] replicated { y = all_reduce(x) / world }";
+    expect(() => graphFromText(mean, { ranks: 2 })).toThrow(/'f' is no graph: it computes with the number of ranks/);
   });
 });
 

@@ -50,7 +50,7 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   if (wanted === 3) return checkWhere(e, operands, c);
   if (wanted === 2) return checkPair(e, t!, second!, c);
   const [operand] = e.arguments as [Expression];
-  const isNumber = c.scalarIn(operand) !== null || (dtype !== null && isGiven(operand, c));
+  const isNumber = c.scalarIn(operand) !== null || (dtype !== null && ranksIn(operand, c) !== null);
   if (t === "literal" && isNumber && conversion === undefined) return numberCall(e, operand, dtype !== null, c);
   if (t === null || t === undefined || t === "literal")
     return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a number" }));
@@ -66,14 +66,9 @@ export function checkTensorCall(e: Call, context: TensorContext): Operand {
   return t;
 }
 
-/** A written number, or the number of ranks. */
-function isGiven(e: Expression, c: Checking): boolean {
-  return e.kind === "number" || ranksIn(e, c) !== null;
-}
-
-/** A function of a number of the launch, or its cast, or that of a number that is given. */
+/** A function of a number of the launch, or its cast, or that of the number of ranks. */
 function numberCall(e: Call, operand: Expression, isCast: boolean, c: Checking): Operand {
-  if (isCast && operand.kind !== "name" && !isGiven(operand, c)) {
+  if (isCast && operand.kind !== "name") {
     const help = `cast the number itself, ${e.callee.text}(${c.scalarIn(operand)!}), and compute with that`;
     return c.report(diagnostic("not-a-whole-tensor", operand.span, { what: "a computed number" }, { help }));
   }

@@ -10,7 +10,7 @@ export { firstWhere, NEAR } from "./order/climbing.js";
 export { Clocks } from "./order/clocks.js";
 export { KnowledgeTable, NOTHING } from "./order/knowledge.js";
 export { Races } from "./order/races.js";
-export { type Flag, type SignalKind, type Strand, waitKind, type WaitKind } from "./order/flags.js";
+export { type Flag, type SignalKind, type Strand, waitKind, type WaitKind, wordOf } from "./order/flags.js";
 export { READ, Trace, WRITE } from "./order/trace.js";
 export { type Executable, executableOf } from "./executable.js";
 export { plainSetting, type Setting } from "./setting.js";

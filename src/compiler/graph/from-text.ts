@@ -27,8 +27,9 @@ export type GraphFromText =
   | { readonly graph: null; readonly diagnostics: readonly Diagnostic[]; readonly source: SourceFile };
 
 /**
- * The graph that a text of tensor expressions says. `let`s keep their names; what stands inside expressions gets names of its own.
- * @throws UsageError for a correct program that is no graph: with loops, scratch arrays, or an `ensures` clause; and for wrong options
+ * The graph that a text of tensor expressions says. `let`s of tensors keep their names; what stands inside expressions gets names of its own.
+ * @throws UsageError for a correct program that is no graph: with loops, scratch arrays, an `ensures` clause, or `world` among
+ *   values; and for wrong options
  */
 export function graphFromText(text: string, options: GraphFromTextOptions): GraphFromText {
   checkOptions(options);
@@ -135,6 +136,8 @@ class Reader {
       case "number":
         return e.value;
       case "name": {
+        if (e.name === "world")
+          throw notAGraph(this.c, "computes with the number of ranks, which graphs know in lengths alone");
         const id = scope.get(e.name) ?? e.name;
         // A second name of a tensor: a node all the same, the reshape to the same shape would be one more to compile.
         if (wanted !== undefined) this.alias(wanted, id);

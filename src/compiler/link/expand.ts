@@ -95,32 +95,25 @@ function withNumbersInPlace(
     return isWhole ? { ...s, value: placed(s.value) } : s;
   });
   const names = new Set<string>();
-  const note = (value: unknown): void => {
-    if (typeof value !== "object" || value === null) return;
-    const { kind, name } = value as { kind?: string; name?: unknown };
-    if (kind === "name" && typeof name === "string") names.add(name);
-    Object.values(value).forEach(note);
-  };
-  note(found);
+  copied(found, (node) => {
+    if (node.kind === "name") names.add(node.name as string);
+    return node;
+  });
   return found.filter((s) => s.kind !== "let" || !used.has(s.name.text) || names.has(s.name.text));
 }
 
 /** The same where calls of functions in it are given such numbers. */
 function withArgumentsInPlace(e: Expression, scalars: ReadonlySet<string>): Expression {
-  if (scalars.size === 0 || !someParts(e, (p) => p.kind === "inlined" && p.bindings.length > 0)) return e;
-  const copy = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(copy);
-    if (typeof value !== "object" || value === null) return value;
-    const fields = Object.entries(value).map(([k, v]) => [k, k === "span" ? v : copy(v)] as const);
-    const node = Object.fromEntries(fields) as unknown as Expression;
+  return copied(e, (node) => {
     if (node.kind !== "inlined") return node;
-    const areNumbers = node.bindings.map((b) => isOfNumbers(b.value, scalars));
-    const numbers = new Map(node.bindings.filter((_, i) => areNumbers[i]).map((b) => [b.name.text, b.value]));
-    if (numbers.size === 0) return node;
-    const bindings = node.bindings.filter((_, i) => !areNumbers[i]);
-    return copy({ ...node, bindings, body: substitute(node.body, numbers) });
-  };
-  return copy(e) as Expression;
+    const { bindings, body, ...call } = node as unknown as Extract<Expression, { kind: "inlined" }>;
+    const isNumber = bindings.map((b) => isOfNumbers(b.value, scalars));
+    if (!isNumber.includes(true)) return node;
+    const numbers = new Map(bindings.filter((_, i) => isNumber[i]).map((b) => [b.name.text, b.value]));
+    const kept = bindings.filter((_, i) => !isNumber[i]);
+    // What calls within are given may be numbers now.
+    return { ...call, bindings: kept, body: withArgumentsInPlace(substitute(body, numbers), scalars) };
+  });
 }
 
 /** The number that a constant stands for; null, and reported, if it stands for none. */
@@ -322,7 +315,7 @@ class Expander {
     for (const variable of variablesOf(body)) rename.set(variable, `${variable}'${id}`);
     const value = substitute(inner.expression(body), rename);
     const made: Expression = { kind: "inlined", callee: call.callee, bindings, body: value, span: call.span };
-    return this.open.length > 0 ? made : withArgumentsInPlace(made, this.scalars);
+    return this.open.length === 0 && bindings.length > 0 ? withArgumentsInPlace(made, this.scalars) : made;
   }
 
   private isOpen(found: Definition, span: Span, name: string): boolean {
@@ -362,27 +355,27 @@ function variablesOf(e: Expression): string[] {
 
 /** A copy of the expression with names replaced: every call has nodes of its own, which get types of their own. */
 function substitute(e: Expression, names: ReadonlyMap<string, Expression | string>): Expression {
+  /** Another name for one that stands for a name. */
+  const renamed = (name: Name): Name => {
+    const to = names.get(name.text);
+    return typeof to === "string" ? { ...name, text: to } : name;
+  };
+  return copied(e, (node) => {
+    // A parameter may stand for a tensor whose elements the function names.
+    if (node.kind === "element") return { ...node, tensor: renamed(node.tensor as Name) };
+    if (node.kind === "reduce") return { ...node, variable: renamed(node.variable as Name) };
+    const to = node.kind === "name" ? names.get(node.name as string) : undefined;
+    if (to === undefined) return node;
+    return typeof to === "string" ? { ...node, name: to } : structuredClone(to);
+  });
+}
+
+/** A copy of a tree, in which `change` has the last word on each node, after those below it. */
+function copied<T>(tree: T, change: (node: Readonly<Record<string, unknown>>) => unknown): T {
   const copy = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(copy);
     if (typeof value !== "object" || value === null) return value;
-    const node = value as { kind?: string; name?: unknown };
-    if (node.kind === "name" && typeof node.name === "string") {
-      const to = names.get(node.name);
-      if (to === undefined) return { ...node };
-      return typeof to === "string" ? { ...node, name: to } : structuredClone(to);
-    }
-    const fields = Object.entries(value).map(([k, v]) => [k, k === "span" ? v : copy(v)] as const);
-    const out = Object.fromEntries(fields) as { kind?: string; tensor?: Name; variable?: Name };
-    // A parameter may stand for a tensor whose elements the function names.
-    if (out.kind === "element" && out.tensor !== undefined) {
-      const to = names.get(out.tensor.text);
-      if (typeof to === "string") out.tensor = { ...out.tensor, text: to };
-    }
-    if (out.kind === "reduce" && out.variable !== undefined) {
-      const to = names.get(out.variable.text);
-      if (typeof to === "string") out.variable = { ...out.variable, text: to };
-    }
-    return out;
+    return change(Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "span" ? v : copy(v)])));
   };
-  return copy(e) as Expression;
+  return copy(tree) as T;
 }

@@ -166,8 +166,8 @@ export class TensorStatements {
     // A number of the launch becomes what the place computes in: nothing is rounded.
     if (isCast && first.kind === "name" && this.isNumber(first.name))
       return build.op("scalar", [], { name: first.name }, type)!;
-    const given = first.kind === "number" ? first.value : ranksIn(first, this.checked);
-    if (isCast && given !== null) return build.op("const", [], { value: given }, type)!;
+    const ranks = ranksIn(first, this.checked);
+    if (isCast && ranks !== null) return build.op("const", [], { value: ranks }, type)!;
     if (Object.hasOwn(VIEWS, callee)) return this.view(e, type, lower);
     if (callee === "iota") return build.op("iota", [], { dim: dimOf(e) }, type)!;
     const fold = foldOf(e);

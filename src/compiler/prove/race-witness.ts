@@ -1,7 +1,7 @@
 /** Words for a data race: both places, and an interleaving in which the two accesses meet. */
 import { NO_SPAN } from "../source.js";
 import type { Order } from "../execute/order/clocks.js";
-import type { Signal, Wait } from "../execute/order/flags.js";
+import { type Signal, type Wait, wordOf } from "../execute/order/flags.js";
 import { type Memory, type Segment, type Trace, WRITE } from "../execute/order/trace.js";
 import { Fails, type Place } from "./results.js";
 
@@ -92,7 +92,7 @@ class Interleaving {
       `  3. the ${verb(second)} by ${who(second)} happens.`,
       told === undefined
         ? "nothing is signalled after the first that could tell the other"
-        : `the first signal after the first access sets ${this.flag(told)} to ${told.value} (${told.release ? "release" : "relaxed"}, scope ${told.sys ? "sys" : "gpu"}, launch ${told.launch}): ${this.unheard(told)}`,
+        : `the first signal after the first access sets ${this.flag(told)} to ${told.value} (${wordOf(told)}, scope ${told.sys ? "sys" : "gpu"}, launch ${told.launch}): ${this.unheard(told)}`,
     ];
   }
 
@@ -128,7 +128,10 @@ class Interleaving {
       this.isCaller(y) ? this.isKnownTo(w, y) : w.entity === y.entity && w.launch === y.launch;
     const heard = trace.waits.find((w) => w.flag === flag && block(w) && ((told.value - w.value) | 0) >= 0);
     if (heard === undefined) return "the other has not waited for it";
+    if (!told.release && wordOf(told) === "launch")
+      return "it is waited for, but of what launches before it stored to peers, something was released by nobody";
     if (!told.release) return "it is waited for, but it is relaxed and carries nothing";
+    if (told.hands === "launches") return "it is waited for, but it speaks of launches before its own alone";
     if (!heard.acquire) return "it is waited for, but the wait is relaxed and learns nothing";
     if (rankOf(trace, told) !== rankOf(trace, heard) && !(told.sys && heard.sys))
       return "it is waited for, but scope gpu does not reach another rank";

@@ -59,6 +59,11 @@ export function signalKind({ attributes: { mode, scope, order } }: Op): SignalKi
   return { add: mode === "add", sys: scope === "sys", hands: HANDS[order as keyof typeof HANDS] };
 }
 
+/** A signal's order in a word. Packets and rings have no other than release. */
+export function wordOf({ op }: Signal): string {
+  return (op.attributes["order"] as string | undefined) ?? "release";
+}
+
 /** How an op waits, by its `scope` and `order`. */
 export function waitKind({ attributes: { scope, order } }: Op): WaitKind {
   return { sys: scope === "sys", acquire: order === "acquire", isAside: false };

@@ -10,6 +10,7 @@
 import { isGlobal, type Kernel, type Op } from "../../ir/module.js";
 import { walkKernel } from "../../ir/visit.js";
 import { CannotTell } from "../failures.js";
+import { FarStores } from "./far-stores.js";
 import { type Flag, type FlagOperation, type Signal, signalKind, type SignalKind, type Strand, type StrandOf, type Wait, waitKind, type WaitKind } from "./flags.js"; // prettier-ignore
 import { type SharedLayout, SharedPlaces } from "./shared-places.js";
 
@@ -120,10 +121,8 @@ export class Trace {
   private readonly phases: Int32Array;
   /** By memory: one more than the number of its last access; 0 for none. */
   private latest = new Int32Array(256);
-  /** By entity: strands of the phase, and of earlier ones, whose stores to peers' memory nobody has released. */
-  private readonly far: Int32Array;
-  private readonly farBefore: Int32Array;
-  /** By rank: whether all such stores were released when its launch began. */
+  private readonly farStores: FarStores;
+  /** By rank: whether all stores to peers' memory were released when its launch began. */
   private readonly areLaunchesDone: boolean[] = [];
   private copies = 0;
   readonly world: number;
@@ -147,8 +146,7 @@ export class Trace {
     this.shared = layout === null ? null : new SharedPlaces(kernel, layout);
     this.perRank = (holdsMovers(kernel) ? 2 : 1) * grid + 1;
     this.phases = new Int32Array(kernel.world * this.perRank);
-    this.far = new Int32Array(this.phases.length);
-    this.farBefore = new Int32Array(this.phases.length);
+    this.farStores = new FarStores(this.phases.length);
     kernel.buffers.forEach((b, j) => {
       if (!isGlobal(b)) return;
       this.globals[j] = this.memories.length;
@@ -230,8 +228,7 @@ export class Trace {
 
   private nextPhase(entity: number): void {
     this.phases[entity]!++;
-    this.farBefore[entity]! += this.far[entity]!;
-    this.far[entity] = 0;
+    this.farStores.endPhase(entity);
   }
 
   /** The movers of a block begin, after all that it has done. */
@@ -244,9 +241,7 @@ export class Trace {
     this.event(MOVERS_END, entity);
     const movers = this.moversOf(entity);
     this.nextPhase(movers);
-    // What they have not released, the block may release.
-    this.far[entity]! += this.farBefore[movers]!;
-    this.farBefore[movers] = 0;
+    this.farStores.passOn(movers, entity);
   }
 
   /** A launch starts: the caller's accesses before it are over. */
@@ -254,7 +249,7 @@ export class Trace {
     this.event(STARTS, rank);
     this.nextPhase(this.host(rank));
     const first = this.entity(rank, 0);
-    this.areLaunchesDone[rank] = this.farBefore.subarray(first, first + this.perRank).every((open) => open === 0);
+    this.areLaunchesDone[rank] = this.farStores.areNone(first, first + this.perRank);
   }
 
   /** A launch ends: all its blocks are over. */
@@ -313,7 +308,7 @@ export class Trace {
       const entity = strands[at + ENTITY]!;
       if (this.memories[memory]!.rank === this.rankOf(entity)) return;
       strands[at + FAR] = 1;
-      this.far[entity]!++;
+      this.farStores.count(entity, 1);
     }
   }
 
@@ -436,9 +431,9 @@ export class Trace {
     const isOwnDone = hands === "itself" || (hands === "everything" && sys);
     if (isOwnDone && this.strands[at + FAR] === 1) {
       this.strands[at + FAR] = 0;
-      this.far[entity]!--;
+      this.farStores.count(entity, -1);
     }
-    if (hands === "everything" && sys) this.farBefore[entity] = 0;
+    if (hands === "everything" && sys) this.farStores.release(entity);
     return hands;
   }
 

@@ -20,6 +20,7 @@ import {
   type Span,
   Trace,
   waitKind,
+  wordOf,
   WRITE,
 } from "../../../compiler/index.js";
 import type { Element, TypedArray } from "../../numbers/index.js";
@@ -175,7 +176,7 @@ export class Watch extends Trace {
     this.handedOn[s.id] = s.release ? this.clocks.handOn(s) : NONE;
     if (s.release) this.release(s.entity, this.handedOn[s.id]!, s.sys);
     const [rank, block] = [this.rankOf(s.entity), this.blockOf(s.entity)];
-    const how = `${s.release ? "release" : "relaxed"}, ${s.sys ? "sys" : "gpu"}`;
+    const how = `${wordOf(s)}, ${s.sys ? "sys" : "gpu"}`;
     const name = elementName(buffer, String(slot), owner, rank);
     this.timeline.note(rank, block, s.launch, op, () => `signals ${name} ${s.add ? "+=" : "="} ${value} (${how})`);
   }
