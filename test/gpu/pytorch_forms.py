@@ -98,16 +98,17 @@ def tried(name: str, form: Callable[..., Any], shapes: List[Any]) -> str:
         compiled = torch.compile(form, fullgraph=True, dynamic=False)
         for seed in range(3):
             tensors = [made(*shape, seed=100 * seed + i, scale=1.0 if i == 0 else shape[0] ** -0.5) for i, shape in enumerate(shapes)]
-            expected, found = form(*tensors), compiled(*tensors)
+            eager, found = form(*tensors), compiled(*tensors)
+            # Values are rounded where they are stored; PyTorch stores between operations, and a program in fewer places.
+            # Therefore both are held against the same in float32. Of bf16 two roundings are allowed besides: Inductor's
+            # quotients are approximate, and those that lie between two numbers of 8 bits go to another one than eager's.
+            exact = form(*[tensor.float() for tensor in tensors])
             torch.cuda.synchronize()
             collc.check()
-            for a, b in zip(*[each if isinstance(each, list) else [each] for each in (expected, found)]):
-                largest = float(a.float().abs().max())
-                error = float((a.float() - b.float()).abs().max())
-                # Of bf16, two roundings beside each other's; where both are float32 they are next to the same.
-                allowed = largest * (2.0**-6 if a.dtype == torch.bfloat16 else 2.0**-9)
-                if not error <= allowed:
-                    raise AssertionError(f"off by {error:.3g} where {largest:.3g} is the largest, round {seed}")
+            for a, b, c in zip(*[each if isinstance(each, list) else [each] for each in (eager, found, exact)]):
+                largest, ours, theirs = (float(each.float().abs().max()) for each in (c, b.float() - c.float(), a.float() - c.float()))
+                if not ours <= 1.5 * theirs + largest * (2.0**-6 if a.dtype == torch.bfloat16 else 2.0**-9):
+                    raise AssertionError(f"off by {ours:.3g}, eager by {theirs:.3g}, where {largest:.3g} is the largest, round {seed}")
                 if torch.isnan(b).any():
                     raise AssertionError("NaN in the result")
         steps = [step for about in collc.report().graphs for step in about.steps if step.taken]
