@@ -345,6 +345,7 @@ const MOST_COPIED = 3;
  */
 function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): readonly WayToDo[] {
   const plain = ways.filter(({ base }) => base === null);
+  if (plain.length === ways.length) return plain;
   const bySpeed = (size: number, on: Machine): readonly { readonly name: string; readonly seconds: number }[] => {
     const times = plain.map(({ name, compiled }) => {
       const candidate = candidateOf({ name, compiled: compiled() });

@@ -12,6 +12,7 @@ import type { Kernel } from "../ir/module.js";
 import type { Copy } from "../manifest-steps.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine, Sourced } from "./machines.js";
+import { ranksOfDomain, sampleDomains } from "./reach.js";
 import type { RankWork, Stretch } from "./stretches.js";
 import type { Trips } from "./trips.js";
 import { gridOf, workOfRank } from "./work.js";
@@ -29,15 +30,29 @@ export interface Prediction {
   readonly blocks: number;
 }
 
-/** The time of a launch. @param limit most blocks, where fewer than the kernel's own */
+/** The time of a launch: that of the domain that is done last, of those that stand for all. @param limit most blocks, where fewer than the kernel's own */
 export function predict(kernel: Kernel, dims: DimValues, machine: Machine, limit = Infinity): Prediction {
   const grid = gridOf(kernel, dims, limit);
-  const launched = predictWork(
-    Array.from({ length: kernel.world }, (_, rank) => workOfRank(kernel, rank, dims, grid)),
-    machine,
-  );
+  const { world, ranksPerDomain = world } = kernel;
+  const launched = sampleDomains(Math.ceil(world / ranksPerDomain)).map((domain) => {
+    const ranks = ranksOfDomain(domain, world, { ranksPerDomain });
+    return predictWork(ranks.map((rank) => inDomain(workOfRank(kernel, rank, dims, grid), ranks)), machine); // prettier-ignore
+  });
+  const last = launched.reduce((a, b) => (b.total > a.total ? b : a));
   const sooner = kernel.early === true ? machine.earlyLaunch.value : 0;
-  return { ...launched, total: launched.total - sooner, latency: launched.latency - sooner };
+  return { ...last, total: last.total - sooner, latency: last.latency - sooner };
+}
+
+/** The work as ranks of one domain count each other: no launch touches another. */
+function inDomain(work: RankWork, ranks: readonly number[]): RankWork {
+  const first = ranks[0]!;
+  const own = <T>(ofRanks: readonly T[]): readonly T[] => ofRanks.slice(first, first + ranks.length);
+  const local = (peers: readonly number[]): readonly number[] => peers.map((peer) => peer - first);
+  return {
+    ...work,
+    stretches: work.stretches.map((s) => ({ ...s, loaded: own(s.loaded), stored: own(s.stored) })),
+    meetings: work.meetings.map((m) => ({ ...m, tells: local(m.tells), awaits: m.awaits && local(m.awaits) })),
+  };
 }
 
 /** What an operation on one rank's memory does, whoever wrote the kernel. */

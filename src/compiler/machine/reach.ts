@@ -27,6 +27,20 @@ export function isWhole(world: number, { ranksPerDomain }: Reach): boolean {
   return ranksPerDomain >= world;
 }
 
+/** Ranks of a domain, the last of which may have fewer. */
+export function ranksOfDomain(domain: number, world: number, reach: Reach): readonly number[] {
+  const first = domain * reach.ranksPerDomain;
+  return Array.from({ length: Math.min(reach.ranksPerDomain, world - first) }, (_, r) => first + r);
+}
+
+/** So many domains are all looked at. */
+const FEW_DOMAINS = 4;
+
+/** Domains to look at where most are alike: all if they are few, else the first, the last, and the second, which stands for those between. */
+export function sampleDomains(domains: number): readonly number[] {
+  return domains <= FEW_DOMAINS ? Array.from({ length: domains }, (_, d) => d) : [0, 1, domains - 1];
+}
+
 /** `2x4`: two domains of four ranks; null for a text of another form. */
 export function parseReach(text: string): { readonly domains: number; readonly reach: Reach } | null {
   const [, domains, ranks] = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(text.trim()) ?? [];

@@ -1,31 +1,89 @@
 /**
  * derive-sync: puts a barrier between just those ranks, wherever an access conflicts with an earlier one that nothing orders.
  *
- * All ranks of the group are followed in step, with what each access happened before (`support/sync-walk.ts`). What
+ * The ranks of each domain are followed in step, with what each access happened before (`support/sync-walk.ts`). What
  * happened around the launch counts: callers wrote the inputs and used the outputs, and so they will again; the previous
  * launch of this kernel used the scratch. A place that needs order gets it from the ranks of the earlier accesses, between
  * blocks of one number only where both accesses give each element to the same block. Then what turned out to be more than
  * needed is taken away, each time with a check of the whole: barriers, scopes, pairs. Where scratch in two copies saves a
  * trip between GPUs, it gets them (`support/rotation.ts`).
+ *
+ * Of many domains, one stands for those that are like it while synchronisation is looked for: the first, the last, and the second
+ * for all between. What is found is then checked in every domain, and one that lacks order stands for itself.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Kernel, Op } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
-import { isNear } from "../machine/reach.js";
+import { domainOf, isNear, sampleDomains } from "../machine/reach.js";
 import type { Sync } from "./support/order.js";
 import { distributeConditions, fuseConditions } from "./support/rank-conditions.js";
 import { rotatable, rotate } from "./support/rotation.js";
 import { type PlannedSync, rounded, SyncPlan } from "./support/sync-plan.js";
-import { hasSync, SyncKernel, SyncWalk } from "./support/sync-walk.js";
+import { type SyncDomain, SyncKernel } from "./support/sync-kernel.js";
+import { hasSync, SyncWalk } from "./support/sync-walk.js";
 
 export function deriveSync(input: Kernel): Kernel {
   const { kernel, origins } = distributeConditions(input);
   const shared = new SyncKernel(kernel);
-  const plan = bestPlan(shared);
+  const plan = planOfAll(shared);
   const ops = new Placement(plan, shared, origins).sequence(kernel.body.ops);
   const end = plan.barriers(kernel.body, ops.at(-1) ?? NOTHING, null);
   const start = plan.around === null ? [] : [aroundLaunch(plan.around, ops[0] ?? NOTHING)];
   return rotate({ ...kernel, body: { arguments: [], ops: [...start, ...ops, ...end] } }, plan.rotated);
+}
+
+function planOfAll(shared: SyncKernel): SyncPlan {
+  const all = Array.from({ length: shared.domains }, (_, number) => number);
+  const followed = new Set(sampleDomains(shared.domains));
+  for (;;) {
+    const plan = bestPlan(new Followed(shared, followed));
+    const odd = all.find((number) => !followed.has(number) && lacksOrder(shared, shared.domain(number), plan));
+    if (odd === undefined) return plan;
+    followed.add(odd);
+  }
+}
+
+function lacksOrder(shared: SyncKernel, domain: SyncDomain, plan: SyncPlan): boolean {
+  const walk = new SyncWalk(shared, domain, plan, "probe");
+  walk.launches();
+  return walk.missing.length > 0;
+}
+
+/** A kernel, and the domains of it that stand for all. */
+class Followed {
+  readonly domains: readonly SyncDomain[];
+  /** For each domain the one that stands for it. */
+  private readonly standIns: readonly number[];
+
+  constructor(
+    readonly shared: SyncKernel,
+    followed: ReadonlySet<number>,
+  ) {
+    this.domains = [...followed].sort((a, b) => a - b).map((number) => shared.domain(number));
+    this.standIns = Array.from({ length: shared.domains }, (_, number) => (followed.has(number) ? number : 1));
+  }
+
+  get kernel(): Kernel {
+    return this.shared.kernel;
+  }
+
+  /** What these pairs say of a domain that is followed, of those as well that it stands for. */
+  forAll(pairs: RankPairs): RankPairs {
+    const { world, ranksPerDomain = world } = this.kernel;
+    if (this.domains.length === this.standIns.length) return pairs;
+    const inStandIn = (rank: number): number =>
+      this.standIns[domainOf(rank, { ranksPerDomain })]! * ranksPerDomain + (rank % ranksPerDomain);
+    const isPair = (a: number, b: number): boolean =>
+      isNear(a, b, { ranksPerDomain }) && pairs.has(inStandIn(a), inStandIn(b));
+    return RankPairs.where(world, isPair);
+  }
+
+  /** Whether a rank is of a domain that is followed. */
+  has(rank: number): boolean {
+    const { world, ranksPerDomain = world } = this.kernel;
+    const number = domainOf(rank, { ranksPerDomain });
+    return this.standIns[number] === number;
+  }
 }
 
 function aroundLaunch(pairs: RankPairs, at: Op): Op {
@@ -38,38 +96,43 @@ interface Priced {
 }
 
 /** With scratch in two copies, and word of launches, where that is cheaper, and no more of it than it takes. */
-function bestPlan(shared: SyncKernel): SyncPlan {
-  let best = planFor(shared, new Set());
+function bestPlan(followed: Followed): SyncPlan {
+  const { kernel, packets } = followed.shared;
+  let best = planFor(followed, new Set());
   const isBetter = (other: Priced): boolean => other.cost < best.cost;
-  if (best.cost > 0 && shared.packets.size > 0) {
-    const told = planFor(shared, new Set(), RankPairs.all(shared.kernel.world));
+  if (best.cost > 0 && packets.size > 0) {
+    const told = planFor(followed, new Set(), RankPairs.all(kernel.world));
     if (isBetter(told)) best = told;
   }
-  const candidates = best.cost > 0 ? rotatable(shared.kernel) : [];
+  const candidates = best.cost > 0 ? rotatable(kernel) : [];
   if (candidates.length === 0) return best.plan;
   const { around } = best.plan;
-  const rotated = planFor(shared, new Set(candidates), around);
+  const rotated = planFor(followed, new Set(candidates), around);
   if (!isBetter(rotated)) return best.plan;
   best = rotated;
   for (const name of candidates.length > 1 ? candidates : []) {
-    const fewer = planFor(shared, new Set([...best.plan.rotated].filter((b) => b !== name)), around);
+    const fewer = planFor(followed, new Set([...best.plan.rotated].filter((b) => b !== name)), around);
     if (fewer.cost <= best.cost) best = fewer;
   }
   return best.plan;
 }
 
-function planFor(shared: SyncKernel, rotatedBuffers: ReadonlySet<string>, around: RankPairs | null = null): Priced {
+function planFor(followed: Followed, rotatedBuffers: ReadonlySet<string>, around: RankPairs | null = null): Priced {
+  const { shared, domains } = followed;
   const plan = new SyncPlan(rotatedBuffers, around);
-  new SyncWalk(shared, plan, "place").launches();
+  for (const domain of domains) new SyncWalk(shared, domain, plan, "place").launches();
   for (const { place, iteration, sync } of plan.all())
-    plan.set(place, iteration, inReach(rounded(sync), shared.kernel));
-  minimise(shared, plan);
-  const last = new SyncWalk(shared, plan, "probe");
-  last.launches();
-  const [left] = last.missing;
+    plan.set(place, iteration, inReach(rounded({ ...sync, pairs: followed.forAll(sync.pairs) }), shared.kernel));
+  minimise(followed, plan);
+  const last = domains.map((domain) => {
+    const walk = new SyncWalk(shared, domain, plan, "probe");
+    walk.launches();
+    return walk;
+  });
+  const [left] = last.flatMap(({ missing }) => missing);
   if (left !== undefined)
     throw new InternalCompilerError(`derive-sync left unordered: ${left.conflict.map((a) => a.key).join(" and ")}`);
-  return { plan, cost: last.cost };
+  return { plan, cost: Math.max(...last.map(({ cost }) => cost)) };
 }
 
 /** Rounding adds pairs; those between domains have no flags. */
@@ -82,13 +145,10 @@ function inReach(sync: Sync, { world, ranksPerDomain }: Kernel): Sync {
 /** Most accesses that all checks of one plan look at: where there are more, some places keep more than they need. */
 const MOST_LOOKS = 60_000;
 
-function minimise(shared: SyncKernel, plan: SyncPlan): void {
+function minimise(followed: Followed, plan: SyncPlan): void {
+  const { shared, domains } = followed;
   const limit = shared.looks + MOST_LOOKS;
-  const isOrdered = (): boolean => {
-    const walk = new SyncWalk(shared, plan, "probe");
-    walk.launches();
-    return walk.missing.length === 0;
-  };
+  const isOrdered = (): boolean => !domains.some((domain) => lacksOrder(shared, domain, plan));
   const isEnough = ({ place, iteration }: PlannedSync, sync: Sync | undefined): boolean => {
     if (shared.looks > limit) return false;
     const before = plan.get(place, iteration);
@@ -102,13 +162,13 @@ function minimise(shared: SyncKernel, plan: SyncPlan): void {
     const now = (): Sync => plan.get(planned.place, planned.iteration)!;
     const { pairs, isGrid } = now();
     if (isGrid) isEnough(planned, { pairs, isGrid: false });
-    for (const part of pairs.print() === "all" ? [] : partsOf(pairs)) {
+    for (const part of pairs.print() === "all" ? [] : partsOf(pairs, followed)) {
       const { pairs: left, isGrid: scope } = now();
       const fewer = lacking(left, part);
       if (fewer.between > 0) isEnough(planned, { pairs: fewer, isGrid: scope });
     }
   }
-  for (const part of plan.around === null ? [] : [plan.around, ...partsOf(plan.around)]) {
+  for (const part of plan.around === null ? [] : [plan.around, ...partsOf(plan.around, followed)]) {
     const before: RankPairs | null = plan.around;
     if (before === null || shared.looks > limit) break;
     const fewer = lacking(before, part);
@@ -121,14 +181,17 @@ function lacking(pairs: RankPairs, part: RankPairs): RankPairs {
   return RankPairs.where(pairs.world, (from, to) => pairs.has(from, to) && !part.has(from, to));
 }
 
-/** What may be left out on its own: a step round the ring or a mask for all ranks, or else a pair. */
-function partsOf(pairs: RankPairs): RankPairs[] {
+/** What may be left out on its own: a step round the ring or a mask for all ranks, or else a pair, in all domains that are alike. */
+function partsOf(pairs: RankPairs, followed: Followed): RankPairs[] {
   const { world } = pairs;
   const steps = pairs.offsets();
   if (steps !== null) return steps.map((c) => RankPairs.where(world, (from, to) => to === (from + c) % world));
   const masks = pairs.masks();
   if (masks !== null) return masks.map((c) => RankPairs.where(world, (from, to) => to === (from ^ c)));
-  return pairs.list().map(([a, b]) => RankPairs.where(world, (from, to) => from === a && to === b));
+  return pairs
+    .list()
+    .filter(([from]) => followed.has(from))
+    .map(([a, b]) => followed.forAll(RankPairs.where(world, (from, to) => from === a && to === b)));
 }
 
 /** Where the end of a kernel is that does nothing. */

@@ -21,11 +21,14 @@ export function expandMessages(kernel: Kernel): Kernel {
     // Beside messages goes on only what touches nothing of theirs, so that here each may end where it begins.
     if (op.name === "message_wait") return [];
     if (op.name !== "message") return [op];
-    const stores = ranks.flatMap((values) => collector.of(op, values)).filter((a) => a.writes);
-    const goes = (from: number, to: number): boolean =>
-      from === to || stores.some((a) => a.rank === from && a.owner === to);
-    const barrier = (tells: (from: number, to: number) => boolean): Op => {
-      const pairs = RankPairs.where(kernel.world, tells);
+    const [senders, receivers] = [RankPairs.self(kernel.world), RankPairs.self(kernel.world)];
+    for (const values of ranks)
+      for (const { writes, rank, owner } of collector.of(op, values)) {
+        if (!writes) continue;
+        senders.add(rank, owner);
+        receivers.add(owner, rank);
+      }
+    const barrier = (pairs: RankPairs): Op => {
       return {
         ...op,
         name: "barrier",
@@ -33,7 +36,7 @@ export function expandMessages(kernel: Kernel): Kernel {
         attributes: { scope: "grid", ranks: pairs.print(), message: true },
       };
     };
-    return [barrier((from, to) => goes(to, from)), ...op.regions[0]!.ops, barrier(goes)];
+    return [barrier(receivers), ...op.regions[0]!.ops, barrier(senders)];
   });
   return { ...whole, body: { arguments: [], ops } };
 }

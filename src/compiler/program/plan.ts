@@ -97,7 +97,7 @@ export function planOf(candidates: readonly Candidate[], by: Extent, machine: Ma
   const sizes = sizesOf(first.kernel, by);
   const kept = worthwhile(
     candidates.map((_, i) => i),
-    sizes.map((size) => candidates.map((_, i) => times.of(i, size))),
+    sizes.map((size) => times.atSize(size)),
   );
   const best = (size: number): number => times.fastest(size, kept);
   const bounds: { below: number | null; candidate: number }[] = [];
@@ -127,10 +127,9 @@ export function compared(candidates: readonly Candidate[], dims: DimValues, mach
 /** What the model says about one way at one size: parts are those of all steps, the total is that of their schedule. */
 export function predictSteps(way: Pick<Candidate, "steps" | "kernel">, dims: DimValues, m: Machine): Prediction {
   const each = predictEach(way, dims, m);
-  const spans = scheduleSteps(way.steps, each.map(({ total }) => total)); // prettier-ignore
   const sum = (key: keyof Prediction): number => each.reduce((all, p) => all + p[key], 0);
   return {
-    total: Math.max(...spans.map(({ end }) => end)),
+    total: scheduled(way.steps, each),
     latency: sum("latency"),
     wire: sum("wire"),
     memory: sum("memory"),
@@ -139,23 +138,43 @@ export function predictSteps(way: Pick<Candidate, "steps" | "kernel">, dims: Dim
   };
 }
 
+function scheduled(steps: readonly KernelStep[], each: readonly Pick<Prediction, "total">[]): number {
+  return Math.max(...scheduleSteps(steps, each.map(({ total }) => total)).map(({ end }) => end)); // prettier-ignore
+}
+
 /** The same of each step, as if nothing went on beside it. */
 export function predictEach(
   { steps, kernel }: Pick<Candidate, "steps" | "kernel">,
   dims: DimValues,
   m: Machine,
 ): readonly Prediction[] {
-  const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
+  const beside = besideLaunches({ steps, kernel }, dims, m);
   return steps.map((step, i) => {
-    if (step.kind === "launch") {
-      const alone = predict(step.kernel, dims, m);
-      if (step.kernel.early !== true || !comesAfterOther(steps, i)) return alone;
-      const later = m.earlyLaunch.value;
-      return { ...alone, total: alone.total + later, latency: alone.latency + later };
-    }
-    if (step.kind === "message") return predictMessages(step, memoryBytes(steps), dims);
-    return predictCopies(step.copies, bytesOf, dims, m);
+    if (step.kind !== "launch") return beside(step);
+    const alone = predict(step.kernel, dims, m);
+    if (step.kernel.early !== true || !comesAfterOther(steps, i)) return alone;
+    const later = m.earlyLaunch.value;
+    return { ...alone, total: alone.total + later, latency: alone.latency + later };
   });
+}
+
+/** Seconds of steps whose launches do nothing. */
+function leastSeconds(way: Pick<Candidate, "steps" | "kernel">, dims: DimValues, m: Machine): number {
+  const beside = besideLaunches(way, dims, m);
+  const launch = { total: Math.max(0, m.launch.value - m.earlyLaunch.value) };
+  return scheduled(way.steps, way.steps.map((step) => (step.kind === "launch" ? launch : beside(step)))); // prettier-ignore
+}
+
+/** What the model says of a step that is no launch. */
+function besideLaunches(
+  { steps, kernel }: Pick<Candidate, "steps" | "kernel">,
+  dims: DimValues,
+  m: Machine,
+): (step: Exclude<KernelStep, { kind: "launch" }>) => Prediction {
+  const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
+  const bytesOfMemory = memoryBytes(steps);
+  return (step) =>
+    step.kind === "message" ? predictMessages(step, bytesOfMemory, dims) : predictCopies(step.copies, bytesOf, dims, m);
 }
 
 /** Whether a launch begins after something else than a launch, which none of its blocks can wait for in its place. */
@@ -200,14 +219,39 @@ export function choiceWith(below: number | null, first: number, steps: readonly 
   };
 }
 
+/** What takes so many times as long as the fastest at the least is not counted through: no plan takes it there. */
+const HOPELESS = 1.25;
+
 class Times {
   private readonly known = new Map<number, number[]>();
+  private readonly least = new Map<number, number[]>();
 
   constructor(
     private readonly candidates: readonly Candidate[],
     private readonly by: Extent,
     private readonly machine: Machine,
   ) {}
+
+  /** Seconds of each candidate; of those that are hopeless, infinitely many. */
+  atSize(size: number): readonly number[] {
+    const floors = this.candidates.map((_, i) => this.floor(i, size));
+    const times = floors.map(() => Infinity);
+    let best = Infinity;
+    for (const i of [...floors.keys()].sort((a, b) => floors[a]! - floors[b]!)) {
+      if (floors[i]! > HOPELESS * best) break;
+      times[i] = this.of(i, size);
+      best = Math.min(best, times[i]!);
+    }
+    return times;
+  }
+
+  /** Seconds that a candidate takes at the least: its messages and copies, and launches that do nothing. */
+  private floor(i: number, size: number): number {
+    const floors = this.least.get(size) ?? [];
+    this.least.set(size, floors);
+    const { kernel, steps } = this.candidates[i]!;
+    return (floors[i] ??= leastSeconds({ kernel, steps }, dimsOf(kernel, this.by, size), this.machine));
+  }
 
   /** Seconds of a candidate. */
   of(i: number, size: number): number {
@@ -220,7 +264,9 @@ class Times {
   }
 
   fastest(size: number, among: readonly number[]): number {
-    return among.reduce((best, i) => (this.of(i, size) < this.of(best, size) ? i : best));
+    return among.reduce((best, i) =>
+      this.floor(i, size) < this.of(best, size) && this.of(i, size) < this.of(best, size) ? i : best,
+    );
   }
 }
 

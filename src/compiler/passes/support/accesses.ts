@@ -63,21 +63,16 @@ export function iterationsOf(op: Op, values: RankValues, most = MOST_ITERATIONS)
 
 export class AccessCollector {
   private found = new Map<string, Access>();
-  private readonly known = new WeakMap<RankValues, Map<Op, readonly Access[]>>();
 
   constructor(private readonly kernel: Pick<Kernel, "world" | "ranksPerDomain">) {}
 
   /** Accesses of `op` by the rank of `values`, each once. */
   of(op: Op, values: RankValues): readonly Access[] {
-    const known = this.known.get(values) ?? new Map<Op, readonly Access[]>();
-    this.known.set(values, known);
-    let accesses = known.get(op);
-    if (accesses === undefined) {
+    return values.once(op, () => {
       this.found = new Map();
       this.visit(op, values, null);
-      known.set(op, (accesses = [...this.found.values()]));
-    }
-    return accesses;
+      return [...this.found.values()];
+    });
   }
 
   private region(region: Region, values: RankValues, tiles: Op | null): void {

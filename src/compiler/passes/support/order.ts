@@ -5,16 +5,18 @@
  * Of an access by rank e it is known for each rank q whether it happened before what q does next, from blocks of the same
  * number only (`near`) or from all blocks (`far`). Sets of ranks are bit masks. An access that is carried out again
  * stands for the earlier time as well: whoever waits for the later one waits for both.
+ *
+ * What a rank touches in one step is known alike, and stays so: it is one group, and so are groups from where they are known alike.
+ * Synchronisation changes groups, which are few where accesses are many.
  */
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { type Access, accessOf, mayConflict } from "./accesses.js";
 
 type Ranks = bigint;
 
-interface Pending {
-  readonly access: Access;
-  /** Tells this time from others. */
-  readonly time: number;
+/** What is known of accesses of one rank. */
+interface Group {
+  readonly rank: number;
   readonly near: Ranks;
   readonly far: Ranks;
   /** Ranks that it happened before when the launch began; none of an access of this launch. */
@@ -23,7 +25,14 @@ interface Pending {
   readonly underWay: number | null;
 }
 
-type Known = Pick<Pending, "near" | "far" | "before" | "underWay">;
+/** Null for what comes before all that any rank does next, which is forgotten. */
+type State = Group | null;
+
+interface Pending {
+  readonly access: Access;
+  /** Number of its group, which another may have become part of; see `Order.known`. */
+  readonly group: number;
+}
 
 /** An unordered pair of accesses, for messages. */
 export type Conflict = readonly [earlier: Access, later: Access];
@@ -43,9 +52,13 @@ export interface Need extends Sync {
 export class Order {
   /** By buffer and owner, so that only what may conflict is compared. */
   private pending = new Map<string, Map<string, Pending>>();
-  /** For each pair of ranks what each notify that no await has taken yet knew. */
+  private groups: State[] = [];
+  /** For the number of a group the one that it is part of: its own, until it is known alike. */
+  private parts: number[] = [];
+  /** Numbers of groups that are part of no other, and not forgotten. */
+  private live: number[] = [];
+  /** For each pair of ranks the groups that each notify that no await has taken yet knew. */
   private readonly notified = new Map<string, ReadonlySet<number>[]>();
-  private times = 0;
   /** Steps of messages that have begun. */
   private messages = 0;
   /** Where notifies and awaits can no longer be matched, an await orders nothing. */
@@ -53,43 +66,62 @@ export class Order {
 
   private readonly everybody: Ranks;
 
-  /** @param isPacket whether loads of a buffer wait for what they read */
+  /**
+   * @param ranks those that are followed; no other touches what they do
+   * @param isPacket whether loads of a buffer wait for what they read
+   */
   constructor(
     private readonly world: number,
+    private readonly ranks: readonly number[],
     private readonly isPacket: (buffer: string) => boolean = () => false,
   ) {
-    this.everybody = (1n << BigInt(world)) - 1n;
+    this.everybody = ranks.reduce((all, rank) => all | bit(rank), 0n);
   }
 
   copy(): Order {
-    const copy = new Order(this.world, this.isPacket);
+    const copy = new Order(this.world, this.ranks, this.isPacket);
     for (const [place, entries] of this.pending) copy.pending.set(place, new Map(entries));
     for (const [pair, queue] of this.notified) copy.notified.set(pair, [...queue]);
+    copy.groups = [...this.groups];
+    copy.parts = [...this.parts];
+    copy.live = [...this.live];
     copy.isUnmatched = this.isUnmatched;
-    copy.times = this.times;
     copy.messages = this.messages;
     return copy;
   }
 
   /** What holds whichever of the two ways was taken. */
   merge(other: Order): void {
+    const merged = new Map<string, number>();
     for (const [place, entries] of other.pending) {
       const own = this.pending.get(place) ?? new Map<string, Pending>();
       this.pending.set(place, own);
-      for (const [key, p] of entries) {
+      for (const [key, { access, group }] of entries) {
+        const theirs = other.known(group)!;
         const mine = own.get(key);
-        const least = mine ?? p;
-        own.set(key, { ...p, near: p.near & least.near, far: p.far & least.far, before: p.before & least.before });
+        const pair = `${mine?.group ?? ""} ${group}`;
+        let both = merged.get(pair);
+        if (both === undefined) {
+          const least = mine === undefined ? theirs : this.known(mine.group)!;
+          const [near, far, before] = [theirs.near & least.near, theirs.far & least.far, theirs.before & least.before];
+          merged.set(pair, (both = this.newGroup({ ...theirs, near, far, before })));
+        }
+        own.set(key, { access, group: both });
       }
     }
-    this.times = Math.max(this.times, other.times);
     this.isUnmatched ||= other.isUnmatched || this.hasOpenNotifies || other.hasOpenNotifies;
   }
 
   /** Equal texts, equal states; notifies apart, as long as they match. */
   get key(): string {
+    const known = new Map(
+      this.live.map((number) => {
+        const { near, far, underWay } = this.groups[number]!;
+        return [number, `${near}:${far}:${underWay ?? ""}`];
+      }),
+    );
     const entries = [...this.pending.values()].flatMap((m) =>
-      [...m].map(([k, p]) => `${k}:${p.near}:${p.far}:${p.underWay ?? ""}`),
+      [...m].map(([k, { group }]) => `${k}:${known.get(this.whole(group))}`),
     );
     return [...entries.sort(), this.isUnmatched].join("\n");
   }
@@ -103,34 +135,71 @@ export class Order {
     this.isUnmatched = true;
   }
 
-  add(access: Access, known: Known = { near: 0n, far: 0n, before: 0n, underWay: null }): void {
-    const place = access.place;
-    const entries = this.pending.get(place) ?? new Map<string, Pending>();
-    this.pending.set(place, entries);
-    // What messages touch beside a rank's kernels stands for nothing that those have touched.
-    const key = known.underWay === null ? access.key : `${access.key} in messages ${known.underWay}`;
-    entries.set(key, { access, time: this.times++, ...known });
+  /** What ranks touch in one step. */
+  add(accesses: Iterable<Access>): void {
+    this.addGroups(accesses, (rank) => ({ rank, near: 0n, far: 0n, before: 0n, underWay: null }));
   }
 
-  /** An access outside the kernel, in the rank's stream: all blocks of the rank come after it. */
-  addExternal(access: Access): void {
-    const own = bit(access.rank);
-    this.add(access, { near: own, far: own, before: own, underWay: null });
+  /** Accesses outside the kernel, in their ranks' streams: all blocks of a rank come after its own. */
+  addExternal(accesses: Iterable<Access>): void {
+    this.addGroups(accesses, (rank) => {
+      const own = bit(rank);
+      return { rank, near: own, far: own, before: own, underWay: null };
+    });
   }
 
   /** Accesses of a step of messages that goes on beside what its ranks do next. */
-  addMessages(accesses: readonly Access[]): void {
+  addMessages(accesses: Iterable<Access>): void {
     const underWay = this.messages++;
-    for (const access of accesses) this.add(access, { near: 0n, far: 0n, before: 0n, underWay });
+    this.addGroups(accesses, (rank) => ({ rank, near: 0n, far: 0n, before: 0n, underWay }));
+  }
+
+  private addGroups(accesses: Iterable<Access>, known: (rank: number) => Group): void {
+    const groups = new Map<number, number>();
+    for (const access of accesses) {
+      let group = groups.get(access.rank);
+      if (group === undefined) groups.set(access.rank, (group = this.newGroup(known(access.rank))));
+      this.put(access, group);
+    }
+  }
+
+  private newGroup(group: Group): number {
+    const number = this.groups.push(group) - 1;
+    this.parts.push(number);
+    this.live.push(number);
+    return number;
+  }
+
+  /** The group that one of this number is part of. */
+  private whole(group: number): number {
+    let whole = group;
+    while (this.parts[whole] !== whole) whole = this.parts[whole]!;
+    // The next way there is shorter.
+    for (let part = group; part !== whole;) [part, this.parts[part]] = [this.parts[part]!, whole];
+    return whole;
+  }
+
+  private known(group: number): State {
+    return this.groups[this.whole(group)]!;
+  }
+
+  private put(access: Access, group: number): void {
+    const { place } = access;
+    let entries = this.pending.get(place);
+    if (entries === undefined) this.pending.set(place, (entries = new Map()));
+    // What messages touch beside a rank's kernels stands for nothing that those have touched.
+    const { underWay } = this.known(group)!;
+    entries.set(underWay === null ? access.key : `${access.key} in messages ${underWay}`, { access, group });
   }
 
   /** What messages touched, but for the `pending` newest steps of them, each rank has waited for. */
   awaitMessages(pending: number): void {
     const first = this.messages - pending;
-    for (const entries of this.pending.values())
-      for (const [key, p] of entries)
-        if (p.underWay !== null && p.underWay < first)
-          entries.set(key, { ...p, underWay: null, far: p.far | bit(p.access.rank) });
+    for (const number of this.live) {
+      const group = this.groups[number]!;
+      if (group.underWay !== null && group.underWay < first)
+        this.groups[number] = { ...group, underWay: null, far: group.far | bit(group.rank) };
+    }
   }
 
   /**
@@ -138,75 +207,74 @@ export class Order {
    * @param isMessage whether they are of messages, which each rank sends and receives one step after the other
    */
   need(later: Iterable<Access>, isMessage = false): Need | null {
-    return this.unordered(later, ({ access: earlier, near, far, underWay }, access) => {
-      if (underWay !== null) return isMessage && earlier.rank === access.rank ? null : "grid";
-      if ((far & bit(access.rank)) !== 0n) return null;
-      const sameBlock = access.position !== null && access.position === earlier.position;
-      if (sameBlock && (near & bit(access.rank)) !== 0n) return null;
-      return sameBlock || (far & bit(earlier.rank)) !== 0n ? "block" : "grid";
+    return this.unordered(later, (earlier, rank) => {
+      if (earlier.underWay !== null) return isMessage && earlier.rank === rank ? [null, null] : ["grid", "grid"];
+      if ((earlier.far & bit(rank)) !== 0n) return [null, null];
+      const isNear = (earlier.near & bit(rank)) !== 0n;
+      return [isNear ? null : "block", (earlier.far & bit(earlier.rank)) !== 0n ? "block" : "grid"];
     });
   }
 
   /** The same for what callers do after the launch on their rank, when all of its blocks have ended. */
   needAfter(later: Iterable<Access>): Need | null {
-    return this.unordered(later, ({ access: earlier, near, far }, access) =>
-      earlier.rank === access.rank || ((near | far) & bit(access.rank)) !== 0n ? null : "block",
-    );
+    return this.unordered(later, ({ rank: earlier, near, far }, rank) => {
+      const needed = earlier === rank || ((near | far) & bit(rank)) !== 0n ? null : "block";
+      return [needed, needed];
+    });
   }
 
-  private unordered(
-    later: Iterable<Access>,
-    order: (p: Pending, later: Access) => "block" | "grid" | null,
-  ): Need | null {
-    const pairs = new RankPairs(this.world);
-    let isGrid = false;
-    let [conflict, isUnderWay]: [Conflict | null, boolean] = [null, false];
+  /** @param needs what a rank's later accesses need of a group, where blocks of one number do both, and elsewhere */
+  private unordered(later: Iterable<Access>, needs: (earlier: Group, rank: number) => Needs): Need | null {
+    let need: { -readonly [key in keyof Need]: Need[key] } | null = null;
+    let [rank, ofRank]: [number, Needs[]] = [-1, []];
     for (const access of later) {
       const entries = this.pending.get(access.place);
       if (entries === undefined) continue;
-      for (const p of entries.values()) {
-        if (!(p.access.writes || access.writes)) continue;
-        // The load waits for the packet itself.
-        if (!access.writes && this.isPacket(access.buffer)) continue;
-        const scope = order(p, access);
-        if (scope === null || !mayConflict(p.access, access)) continue;
-        pairs.add(p.access.rank, access.rank);
-        isGrid ||= scope === "grid";
-        isUnderWay ||= p.underWay !== null;
-        conflict ??= [p.access, access];
+      if (access.rank !== rank) [rank, ofRank] = [access.rank, []];
+      // The load waits for the packet itself.
+      if (!access.writes && this.isPacket(access.buffer)) continue;
+      for (const { access: earlier, group } of entries.values()) {
+        if (!(earlier.writes || access.writes)) continue;
+        const [ofBlock, ofGrid] = (ofRank[group] ??= needs(this.known(group)!, rank));
+        const scope = access.position !== null && access.position === earlier.position ? ofBlock : ofGrid;
+        if (scope === null || !mayConflict(earlier, access)) continue;
+        need ??= { pairs: new RankPairs(this.world), isGrid: false, conflict: [earlier, access], isUnderWay: false };
+        need.pairs.add(earlier.rank, rank);
+        need.isGrid ||= scope === "grid";
+        need.isUnderWay ||= this.known(group)!.underWay !== null;
       }
     }
-    return conflict === null ? null : { pairs, isGrid, conflict, isUnderWay };
+    return need;
   }
 
   sync({ pairs, isGrid }: Sync): void {
     const targets = targetsOf(pairs);
     const told = (ranks: Ranks): Ranks => {
       let all = 0n;
-      for (let from = 0; from < this.world; from++) if ((ranks & bit(from)) !== 0n) all |= targets[from]!;
-      return all;
+      for (const from of this.ranks) if ((ranks & bit(from)) !== 0n) all |= targets[from]!;
+      return all & this.everybody;
     };
-    // Few sets of ranks occur, each at many accesses.
+    // Few sets of ranks occur, each in many groups.
     const known = new Map<Ranks, Ranks>();
     const toldBy = (ranks: Ranks): Ranks => {
       let all = known.get(ranks);
       if (all === undefined) known.set(ranks, (all = told(ranks)));
       return all;
     };
-    this.update((p) => {
+    this.update((g) => {
       // Every block meets itself first; then it tells, and hears.
-      const met = p.near | bit(p.access.rank);
-      const told = p.far | toldBy(p.far);
-      return isGrid ? changed(p, met, told | toldBy(met)) : changed(p, met | toldBy(met), told);
+      const met = g.near | bit(g.rank);
+      const told = g.far | toldBy(g.far);
+      return isGrid ? { ...g, near: met, far: told | toldBy(met) } : { ...g, near: met | toldBy(met), far: told };
     });
   }
 
   notify(from: number, to: number): void {
     const knew = new Set<number>();
-    this.update((p) => {
-      const near = p.access.rank === from ? p.near | bit(from) : p.near;
-      if (((near | p.far) & bit(from)) !== 0n) knew.add(p.time);
-      return changed(p, near, p.far);
+    this.update((g, number) => {
+      const near = g.rank === from ? g.near | bit(from) : g.near;
+      if (((near | g.far) & bit(from)) !== 0n) knew.add(number);
+      return near === g.near ? g : { ...g, near };
     });
     const queue = this.notified.get(`${from}>${to}`) ?? [];
     queue.push(knew);
@@ -216,7 +284,7 @@ export class Order {
   await(to: number, from: number): void {
     const knew = this.notified.get(`${from}>${to}`)?.shift();
     if (knew === undefined || this.isUnmatched) return this.giveUpMatching();
-    this.update((p) => (knew.has(p.time) ? changed(p, p.near, p.far | bit(to)) : p));
+    this.update((g, number) => (knew.has(number) ? { ...g, far: g.far | bit(to) } : g));
   }
 
   /**
@@ -224,50 +292,69 @@ export class Order {
    * @param around what happened before the launch on the first rank of a pair comes before what the second does after it
    */
   nextLaunch(kept: ReadonlySet<string>, around: RankPairs | null): void {
-    const before = [...this.pending.values()].flatMap((m) => [...m.values()]);
-    this.pending = new Map();
-    for (const p of before) {
-      const { access } = p;
-      // A packet is read in the launch that wrote it, so whoever comes after the load comes after the store.
-      if (!kept.has(access.buffer) || (access.writes && this.isPacket(access.buffer))) continue;
-      let known = p.near | p.far | bit(access.rank);
-      for (const [from, to] of around?.list() ?? []) if ((p.before & bit(from)) !== 0n) known |= bit(to);
-      // Another launch may have other dimensions, so that its parts and its blocks compare with none of this one's.
-      const whole = wholeOf(access);
-      const twin = this.pending.get(whole.place)?.get(whole.key);
-      const both = twin === undefined ? known : known & twin.far;
-      this.add(whole, { near: both, far: both, before: both, underWay: null });
+    const told = around?.list() ?? [];
+    const known = new Map(
+      this.live.map((number): [number, Ranks] => {
+        const g = this.groups[number]!;
+        let all = g.near | g.far | bit(g.rank);
+        for (const [from, to] of told) if ((g.before & bit(from)) !== 0n) all |= bit(to);
+        return [number, all];
+      }),
+    );
+    const left = new Map<string, { access: Access; known: Ranks }>();
+    for (const entries of this.pending.values())
+      for (const { access, group } of entries.values()) {
+        // A packet is read in the launch that wrote it, so whoever comes after the load comes after the store.
+        if (!kept.has(access.buffer) || (access.writes && this.isPacket(access.buffer))) continue;
+        // Another launch may have other dimensions, so that its parts and its blocks compare with none of this one's.
+        const name = `${access.place} ${access.writes ? "w" : "r"} ${access.rank}`;
+        const twin = left.get(name);
+        const whole = twin?.access ?? accessOf({ ...access, part: null, position: null, isEarlier: true });
+        left.set(name, { access: whole, known: known.get(this.whole(group))! & (twin?.known ?? this.everybody) });
+      }
+    [this.pending, this.groups, this.parts, this.live] = [new Map(), [], [], []];
+    const groups = new Map<string, number>();
+    for (const { access, known: both } of left.values()) {
+      const { rank } = access;
+      const name = `${rank} ${both}`;
+      let group = groups.get(name);
+      if (group === undefined)
+        groups.set(name, (group = this.newGroup({ rank, near: both, far: both, before: both, underWay: null })));
+      this.put(access, group);
     }
-    this.update((p) => p);
+    this.update((g) => g);
     if (this.hasOpenNotifies) this.giveUpMatching();
   }
 
   /** What comes before all that any rank does next is forgotten. */
-  private update(change: (p: Pending) => Pending): void {
+  private update(change: (group: Group, number: number) => Group): void {
+    // What a notify knew is named by numbers of groups, which tell groups that are known alike apart.
+    const alike = this.hasOpenNotifies ? null : new Map<string, number>();
+    let areSomeForgotten = false;
+    this.live = this.live.filter((number) => {
+      const group = this.groups[number]!;
+      // No rank has seen the end of what is under way.
+      if (group.underWay !== null) return true;
+      const next = change(group, number);
+      const isForgotten = next.far === this.everybody;
+      this.groups[number] = isForgotten ? null : next;
+      areSomeForgotten ||= isForgotten;
+      if (isForgotten || alike === null) return !isForgotten;
+      const name = `${next.rank} ${next.near} ${next.far} ${next.before}`;
+      const first = alike.get(name);
+      if (first === undefined) alike.set(name, number);
+      else this.parts[number] = first;
+      return first === undefined;
+    });
+    if (!areSomeForgotten) return;
     for (const entries of this.pending.values())
-      for (const [key, p] of entries) {
-        // No rank has seen the end of what is under way.
-        const next = p.underWay === null ? change(p) : p;
-        if (next.far === this.everybody) entries.delete(key);
-        else if (next !== p) entries.set(key, next);
-      }
+      for (const [key, { group }] of entries) if (this.known(group) === null) entries.delete(key);
   }
 }
 
-/** The same if nothing is new. */
-function changed(p: Pending, near: Ranks, far: Ranks): Pending {
-  return near === p.near && far === p.far ? p : { ...p, near, far };
-}
-
-/** What accesses are called in the launch after theirs. */
-const wholes = new WeakMap<Access, Access>();
-
-function wholeOf(access: Access): Access {
-  let whole = wholes.get(access);
-  if (whole === undefined)
-    wholes.set(access, (whole = accessOf({ ...access, part: null, position: null, isEarlier: true })));
-  return whole;
-}
+/** Of one number's blocks, and of all; null where nothing is needed. */
+type Needs = readonly [ofBlock: Scope | null, ofGrid: Scope | null];
+type Scope = "block" | "grid";
 
 const BITS: Ranks[] = [];
 

@@ -13,6 +13,7 @@ export class RankValues {
   /** Scopes inside, so that what they know is found again. */
   private readonly iterations = new Map<Op, Map<number, RankValues>>();
   private readonly loops = new Map<Op, RankValues | null>();
+  private readonly found = new Map<Op, unknown>();
 
   private constructor(
     private readonly definitions: Definitions,
@@ -28,6 +29,12 @@ export class RankValues {
   static of(definitions: Definitions, rank: number, known: ReadonlyMap<Value, number> = new Map()): RankValues {
     const given = new Map([...known].map(([v, n]): [Value, Form] => [v, Form.of(n)]));
     return new RankValues(definitions, rank, null, given, new Map());
+  }
+
+  /** What somebody finds of an op with these values, found once. */
+  once<T>(op: Op, find: () => T): T {
+    if (!this.found.has(op)) this.found.set(op, find());
+    return this.found.get(op) as T;
   }
 
   /** The scope of the body of a loop or fold in the iteration where its one variable is `iteration`. */

@@ -1,5 +1,5 @@
 /**
- * Follows all ranks of a rank-level kernel through its control structure in step, launch after launch, with what is ordered
+ * Follows the ranks of a domain through a rank-level kernel's control structure in step, launch after launch, with what is ordered
  * at each point. Either finds the synchronisation that is missing and adds it to a plan, or says where some is missing.
  *
  * A loop with a constant number of iterations is followed iteration by iteration; its body's places for synchronisation then serve all
@@ -7,13 +7,12 @@
  * that differs from rank to rank, is one step.
  */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
-import { isParameter, type Kernel, type Op, type Region, type Value } from "../../ir/module.js";
+import type { Op, Region } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
-import { walkKernel } from "../../ir/visit.js";
-import { type Access, AccessCollector, accessOf, iterationsOf } from "./accesses.js";
-import { Definitions, rankVarying } from "./analysis.js";
+import { type Access, iterationsOf } from "./accesses.js";
 import { type Conflict, type Need, Order, type Sync } from "./order.js";
-import { RankValues } from "./rank-values.js";
+import type { RankValues } from "./rank-values.js";
+import { otherName, type SyncDomain, type SyncKernel } from "./sync-kernel.js";
 import { both, costOf, type Place, sizeOf, type SyncPlan } from "./sync-plan.js";
 
 export interface Missing {
@@ -24,81 +23,6 @@ export interface Missing {
 const MOST_ROUNDS = 16;
 /** What it costs that ranks learn of each other's launches, which nothing waits for until the end; see `costOf`. */
 const AROUND_COST = 1;
-
-/** What the walks over one kernel share. */
-export class SyncKernel {
-  readonly definitions: Definitions;
-  readonly varying: ReadonlySet<Value>;
-  readonly collector: AccessCollector;
-  readonly callers: readonly Access[];
-  /** For each rank in launches of even number, then in those of odd number. */
-  private readonly values: readonly (readonly RankValues[])[];
-  /** Buffers of packets, which launches have two copies of. */
-  readonly packets: ReadonlySet<string>;
-  /** Launches after which the kernel does the same again, scratch in two copies aside. */
-  readonly period: number;
-  /** Loops whose iterations need order among themselves. */
-  readonly ordered = new Set<Op>();
-  /** The iterations of loops that were followed one by one. */
-  readonly iterations = new Map<Op, Set<number>>();
-  /** Accesses that the walks over the kernel have looked at. */
-  looks = 0;
-  /** What an access is called in launches that have the other copy of its buffer. */
-  private readonly others = new Map<Access, Access>();
-
-  constructor(readonly kernel: Kernel) {
-    this.definitions = new Definitions(kernel);
-    this.varying = rankVarying(kernel);
-    this.collector = new AccessCollector(kernel);
-    this.callers = this.callersOf(kernel);
-    const parities: Value[] = [];
-    walkKernel(kernel, (op) => void (op.name === "launch_parity" && parities.push(...op.results)));
-    this.packets = new Set(
-      kernel.buffers.filter((b) => b.role === "packet").flatMap((b) => [b.name, otherName(b.name)]),
-    );
-    this.period = parities.length > 0 || this.packets.size > 0 ? 2 : 1;
-    const ranks = Array.from({ length: kernel.world }, (_, r) => r);
-    this.values = [0, 1].map((parity) => {
-      const known = new Map(parities.map((v) => [v, parity]));
-      return ranks.map((r) => RankValues.of(this.definitions, r, known));
-    });
-  }
-
-  valuesIn(launch: number): readonly RankValues[] {
-    return this.values[launch % this.period]!;
-  }
-
-  /** Around a launch the caller of each rank does with that rank's tensors what it likes. */
-  private callersOf({ buffers, world }: Kernel): Access[] {
-    const tensors = buffers.filter(isParameter);
-    return tensors.flatMap(({ name: buffer }) =>
-      Array.from({ length: world }, (_, rank) =>
-        accessOf({ rank, owner: rank, buffer, part: null, writes: true, position: null, span: null }),
-      ),
-    );
-  }
-
-  otherCopy(access: Access): Access {
-    let other = this.others.get(access);
-    if (other === undefined)
-      this.others.set(access, (other = accessOf({ ...access, buffer: otherName(access.buffer) })));
-    return other;
-  }
-
-  /** A loop that all blocks of all ranks run in step, so that they may synchronise in it. */
-  isUniformLoop(op: Op): boolean {
-    const map = op.attributes["map"];
-    return op.name === "for" && (map === "serial" || map === "ranks") && !op.operands.some((v) => this.varying.has(v));
-  }
-
-  isUniformIf(op: Op): boolean {
-    return op.name === "if" && !this.varying.has(op.operands[0]!);
-  }
-}
-
-function otherName(buffer: string): string {
-  return `${buffer}'`;
-}
 
 /** `place` adds what is missing to the plan; `check` lists it; `probe` stops at the first. */
 type Mode = "place" | "check" | "probe";
@@ -111,11 +35,13 @@ export class SyncWalk {
   /** Where in the loops around, as in `PlannedSync`. */
   private iteration = "";
   private isOdd = false;
+  private launch = 0;
   /** Who learns in a launch that the others have begun it. */
   private around: RankPairs | null;
 
   constructor(
     private readonly shared: SyncKernel,
+    private readonly domain: SyncDomain,
     private readonly plan: SyncPlan,
     private readonly mode: Mode,
   ) {
@@ -125,7 +51,7 @@ export class SyncWalk {
 
   private newOrder(): Order {
     const { kernel, packets } = this.shared;
-    return new Order(kernel.world, (buffer) => packets.has(buffer));
+    return new Order(kernel.world, this.domain.ranks, (buffer) => packets.has(buffer));
   }
 
   /** Follows launches until one begins like an earlier one that had the same copies of scratch. */
@@ -137,13 +63,14 @@ export class SyncWalk {
     const states: string[] = [];
     for (let round = 0; round < MOST_ROUNDS; round++) {
       this.isOdd = round % period === 1;
-      for (const access of this.shared.callers) this.order.addExternal(access);
+      this.launch = round;
+      this.order.addExternal(this.domain.callers);
       states.push(`${this.plan.size} ${this.order.key}`);
       if (states[round] === states[round - period]) return;
       this.cost = this.around === null ? 0 : AROUND_COST;
-      this.sequence(kernel.body.ops, this.shared.valuesIn(round));
+      this.sequence(kernel.body.ops, this.domain.values[round % this.shared.period]!);
       this.order.awaitMessages(0);
-      this.settle(kernel.body, this.shared.callers, true);
+      this.settle(kernel.body, this.domain.callers, true);
       if (this.missing.length > 0) return;
       this.order.nextLaunch(kept, this.around);
     }
@@ -184,33 +111,39 @@ export class SyncWalk {
    * receives it. No message says anything of other memory, for one of no elements is not sent.
    */
   private message(op: Op, values: readonly RankValues[]): void {
-    this.order.sync(this.onStream);
+    this.order.sync(this.shared.onStream);
     this.step(op, values);
-    if (op.attributes["beside"] !== true) this.order.sync(this.onStream);
+    if (op.attributes["beside"] !== true) this.order.sync(this.shared.onStream);
   }
 
   private awaitMessages(op: Op): void {
     this.order.awaitMessages(op.attributes["pending"] as number);
-    this.order.sync(this.onStream);
-  }
-
-  /** What lies between two kernels of each rank. */
-  private get onStream(): Sync {
-    return { pairs: RankPairs.self(this.shared.kernel.world), isGrid: true };
+    this.order.sync(this.shared.onStream);
   }
 
   private step(op: Op, values: readonly RankValues[]): void {
     const { rotated } = this.plan;
-    const found = values.flatMap((v) => this.shared.collector.of(op, v));
-    const accesses =
-      op.name === "message" ? found.map((a) => (a.writes ? accessOf({ ...a, rank: a.owner }) : a)) : found;
+    const accesses = op.name === "message" ? this.ofMessage(op) : this.ofRanks(op, values);
     const { packets } = this.shared;
     const hasCopies = (a: Access): boolean => rotated.has(a.buffer) || packets.has(a.buffer);
     const named = this.isOdd ? accesses.map((a) => (hasCopies(a) ? this.shared.otherCopy(a) : a)) : accesses;
     this.shared.looks += named.length;
     this.settle(op, named, false);
     if (op.name === "message" && op.attributes["beside"] === true) this.order.addMessages(named);
-    else for (const a of named) this.order.add(a);
+    else this.order.add(named);
+  }
+
+  private ofMessage(op: Op): readonly Access[] {
+    if (this.iteration !== "") throw new InternalCompilerError("a message stands in a loop");
+    return this.shared.messageAccesses(op, this.launch, this.domain);
+  }
+
+  private ofRanks(op: Op, values: readonly RankValues[]): readonly Access[] {
+    const { ranks } = this.domain;
+    const accesses = values.flatMap((v) => this.shared.collector.of(op, v));
+    const beyond = accesses.find(({ owner }) => owner < ranks[0]! || owner > ranks.at(-1)!);
+    if (beyond !== undefined) throw new InternalCompilerError(`no address reaches there: ${beyond.key}`);
+    return accesses;
   }
 
   /** Applies what is planned for a place, and more of it if these accesses need more. */
@@ -292,8 +225,8 @@ export class SyncWalk {
 
   private needsInside(op: Op, values: readonly RankValues[]): boolean {
     const [body] = op.regions as [Region];
-    const probe = new SyncWalk(this.shared, this.plan, "probe");
-    [probe.iteration, probe.isOdd] = [this.iteration, this.isOdd];
+    const probe = new SyncWalk(this.shared, this.domain, this.plan, "probe");
+    [probe.iteration, probe.isOdd, probe.launch] = [this.iteration, this.isOdd, this.launch];
     const iterations = iterationsOf(op, values[0]!);
     if (iterations === null) {
       const inside = values.map((v) => v.insideLoop(op)).filter((v) => v !== null);
@@ -356,8 +289,14 @@ export function hasSync(op: Op): boolean {
   return ["barrier", "notify", "await"].includes(op.name) || op.regions.some((r) => r.ops.some(hasSync));
 }
 
+/** A barrier is met in many walks. */
+const knownPairs = new WeakMap<Op, RankPairs>();
+
 function pairsOf(barrier: Op, world: number): RankPairs {
-  return RankPairs.parse(barrier.attributes["ranks"] as string, world)!;
+  let pairs = knownPairs.get(barrier);
+  if (pairs === undefined)
+    knownPairs.set(barrier, (pairs = RankPairs.parse(barrier.attributes["ranks"] as string, world)!));
+  return pairs;
 }
 
 function meaningOf(barrier: Op, world: number): Sync {
