@@ -18,7 +18,7 @@ import { productWarnings } from "./passes/support/product-warnings.js";
 import { messageProblems } from "./program/message-order.js";
 import { type Candidate, choiceWith } from "./program/plan.js";
 import { besideProblems } from "./program/step-schedule.js";
-import { beyondReach, type KernelStep, stepsOf } from "./program/steps.js";
+import { beyondReach, type KernelStep, stepsOf, type Uncut } from "./program/steps.js";
 import { SourceFile } from "./source.js";
 
 /** The kernel after one pass, for looking into the compiler. */
@@ -121,6 +121,30 @@ export function compiledOf(front: Front, lowered: Kernel): CompileResult {
   return resultOf({ ...front, diagnostics: [...diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
 }
 
+/** A program of one way half made: its messages and what lies between them, but not what synchronises that, which takes longest. */
+export interface Outline {
+  /** All of it in one kernel, at rank level. */
+  readonly kernel: Kernel;
+  readonly steps: readonly KernelStep[];
+  /** The rest of the way; see `compiledOf`. */
+  readonly finished: () => CompileResult;
+}
+
+/** The outline of one kernel, or the result that says why there is no program for ranks so far apart. */
+export function outlineOf(front: Front, lowered: Kernel): Outline | CompileResult {
+  const { options, diagnostics } = front;
+  const snapshots: Snapshot[] = [];
+  const next = PIPELINE.findIndex(({ name }) => name === "derive-sync");
+  const kernel = runUnlessRefused(snapshots, (observe) =>
+    runPasses(lowered, PIPELINE.slice(0, next), passOptions(options), { observe }),
+  );
+  if ("refusals" in kernel) return refused(front, kernel.refusals);
+  const steps = stepsOf(kernel, options) ?? [{ kind: "launch" as const, kernel }];
+  if ("reason" in steps) return refused(front, [refusalOf(steps)]);
+  const warnings = (): readonly Diagnostic[] => [...diagnostics, ...productWarnings(kernel)];
+  return { kernel, steps, finished: () => finished({ front: { ...front, diagnostics: warnings() }, snapshots, next }) };
+}
+
 /** The last kernel that passes give, or why there is no program for ranks so far apart. @param snapshots those of `run` are added */
 function runUnlessRefused(
   snapshots: Snapshot[],
@@ -141,8 +165,11 @@ function uncutIn(snapshots: readonly Snapshot[]): Refusal | null {
   const ordered = snapshots.find(({ pass }) => pass === "derive-sync")?.kernel;
   const isApart = ordered?.body.ops.some(({ name }) => name === "message") ?? false;
   const steps = isApart ? stepsOf(ordered!) : null;
-  if (steps === null || !("reason" in steps)) return null;
-  return { span: steps.at.span, kind: "store", buffer: "", reason: steps.reason, messages: null, bytes: 0 };
+  return steps === null || !("reason" in steps) ? null : refusalOf(steps);
+}
+
+function refusalOf({ reason, at }: Uncut): Refusal {
+  return { span: at.span, kind: "store", buffer: "", reason, messages: null, bytes: 0 };
 }
 
 /** What a program is that ranks of several domains cannot run. */

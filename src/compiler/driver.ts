@@ -12,6 +12,8 @@ import {
   NOTHING_COMPILED,
   type PrintedKernel,
   type Variant,
+  type Outline,
+  outlineOf,
 } from "./compiled.js";
 import type { Diagnostic } from "./diagnostics/create.js";
 import { programOf, roundingsOf, signatureOf } from "./emit/manifest.js";
@@ -43,7 +45,7 @@ import {
   soleConversion,
   waysOf,
 } from "./program/library.js";
-import { dimsOf, planFrom, planOf, secondsOf, sizeOf, type TunedChoice } from "./program/plan.js";
+import { type Candidate, dimsOf, planFrom, planOf, secondsOf, sizeOf, type TunedChoice } from "./program/plan.js";
 import { shown } from "./rules.js";
 import { SourceFile } from "./source.js";
 import { type Extent, productOf } from "./types/extent.js";
@@ -162,7 +164,7 @@ function domainsOf(options: CompileOptions): readonly number[] | null {
 
 /** Ways that ranks of several domains can do it in, or the first, which then says why it cannot. */
 function possible(ways: readonly WayToDo[], options: CompileOptions): readonly WayToDo[] {
-  const left = isApart(options) ? ways.filter(({ compiled }) => compiled().kernel !== null) : ways;
+  const left = isApart(options) ? ways.filter(({ outline }) => outline() !== null) : ways;
   return left.length > 0 ? left : ways.slice(0, 1);
 }
 
@@ -170,6 +172,8 @@ interface WayToDo {
   readonly name: string;
   /** Compiles it, once. */
   readonly compiled: () => CompileResult;
+  /** The same as far as its messages, where ranks are apart; null where they are not, and where it cannot be done. */
+  readonly outline: () => Outline | null;
   /** The way that this one is with another protocol; null for one of its own. */
   readonly base: string | null;
 }
@@ -186,8 +190,21 @@ export function usesCopyEngines(way: string): boolean {
 function variations(name: string, kernel: Kernel, options: CompileOptions, front: Front): WayToDo[] {
   const one = (own: string, lowered: Kernel, mapping: Partial<PassOptions>, base: string | null): WayToDo => {
     let made: CompileResult | null = null;
-    const chosen = { ...options, variant: own, mapping: { ...options.mapping, ...mapping } };
-    return { name: own, base, compiled: () => (made ??= compiledOf({ ...front, options: chosen }, lowered)) };
+    let begun: Outline | CompileResult | null = null;
+    const chosen = { ...front, options: { ...options, variant: own, mapping: { ...options.mapping, ...mapping } } };
+    const outline = (): Outline | CompileResult => (begun ??= outlineOf(chosen, lowered));
+    const compiled = (): CompileResult => {
+      if (!isApart(options)) return compiledOf(chosen, lowered);
+      const known = outline();
+      return "finished" in known ? known.finished() : known;
+    };
+    return {
+      ...{ name: own, base, compiled: () => (made ??= compiled()) },
+      outline: () => {
+        const known = isApart(options) ? outline() : null;
+        return known !== null && "finished" in known ? known : null;
+      },
+    };
   };
   const plain = one(name, kernel, {}, null);
   const { transfers, protocol, copies } = options.mapping ?? {};
@@ -240,7 +257,7 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
   const found = ways.find((way) => way.name === name);
   if (found !== undefined) return found;
   if (name === lowered.name && ways.length === 0)
-    return { name, base: null, compiled: () => compiledOf(front, lowered) };
+    return { name, base: null, compiled: () => compiledOf(front, lowered), outline: () => null };
   const known = ways.length === 0 ? lowered.name : ways.map((way) => way.name).join(", ");
   throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
 }
@@ -255,6 +272,28 @@ function movedElements({ body: { ops } }: Kernel): Extent | null {
   return isProduct && type?.kind === "tensor" ? productOf(type.shape) : null;
 }
 
+/** A way as plans compare it. Where ranks are apart it is compiled when its time or its kernels are asked for. */
+function lazyCandidate({ name, compiled, outline }: WayToDo, made: (variant: Variant) => void): Candidate {
+  let known: Candidate | null = null;
+  const candidate = (): Candidate => {
+    if (known !== null) return known;
+    const variant = { name, compiled: compiled() };
+    made(variant);
+    return (known = candidateOf(variant));
+  };
+  const begun = outline();
+  if (begun === null) return candidate();
+  return {
+    ...{ name, outline: { kernel: begun.kernel, steps: begun.steps } },
+    get kernel() {
+      return candidate().kernel;
+    },
+    get steps() {
+      return candidate().steps;
+    },
+  };
+}
+
 /** Plans a program; the kernels are made when somebody asks. */
 function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tuned: Measured | null): CompileResult {
   // What was measured to be slower everywhere need not be compiled.
@@ -265,17 +304,19 @@ function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tun
   let made: Omit<CompileResult, keyof Front | "machine" | "ways" | "isMeasured"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
-    const by = movedElements(lowered) ?? sizeOf(ways[0]!.compiled().kernel!);
-    const compiledWays = (tuned === null ? promising(ways, by, machine) : ways).map(({ name, compiled }): Variant => {
-      return { name, compiled: compiled() };
-    });
+    const by = movedElements(lowered) ?? sizeOf(ways[0]!.outline()?.kernel ?? ways[0]!.compiled().kernel!);
+    const taken = tuned === null ? promising(ways, by, machine) : ways;
     // What rounds on the way is for those who ask for it by name.
-    const exact = compiledWays.filter(({ compiled }) => roundingsOf(compiled.kernel!).length === 0);
-    const considered = exact.length > 0 ? exact : compiledWays;
-    const candidates = considered.map(candidateOf);
+    const isExact = ({ outline, compiled }: WayToDo): boolean =>
+      roundingsOf(outline()?.kernel ?? compiled().kernel!).length === 0;
+    const exact = taken.filter(isExact);
+    const offered = exact.length > 0 ? exact : taken;
+    const variantOf = new Map<WayToDo, Variant>();
+    const candidates = offered.map((way) => lazyCandidate(way, (variant) => void variantOf.set(way, variant)));
     const { plan, used } =
       tuned === null ? planOf(candidates, by, machine) : planFrom(tuned.choices, candidates, by, tuned.library);
-    const variants = used.map((u) => considered[candidates.indexOf(u)]!);
+    const considered = offered.flatMap((way) => variantOf.get(way) ?? []);
+    const variants = used.map((u) => variantOf.get(offered[candidates.indexOf(u)]!)!);
     const kernels = variants.flatMap(({ compiled }, variant) => compiled.kernels.map((k) => numbered(k, variant)));
     const last = plan.choices.flatMap(launchesOf).at(-1);
     const largest = variants[last === undefined ? 0 : kernels[last.kernel]!.variant]!.compiled;

@@ -26,6 +26,8 @@ export interface Candidate {
   readonly steps: readonly KernelStep[];
   /** Bytes of the largest size that it is for, where not for all. */
   readonly mostBytes?: number;
+  /** What is known of the two above before they are made: both are then made when somebody asks, and nobody asks for what is hopeless. */
+  readonly outline?: { readonly kernel: Kernel; readonly steps: readonly KernelStep[] };
 }
 
 /** What was measured to be the fastest: `way` for sizes below a number of elements, that of the last for all others. */
@@ -94,7 +96,7 @@ export function planOf(candidates: readonly Candidate[], by: Extent, machine: Ma
   if (candidates.length === 1)
     return { plan: { by: 1, choices: [choiceWith(null, 0, first.steps)] }, used: candidates };
   const times = new Times(candidates, by, machine);
-  const sizes = sizesOf(first.kernel, by);
+  const sizes = sizesOf((first.outline ?? first).kernel, by);
   const kept = worthwhile(
     candidates.map((_, i) => i),
     sizes.map((size) => times.atSize(size)),
@@ -249,7 +251,8 @@ class Times {
   private floor(i: number, size: number): number {
     const floors = this.least.get(size) ?? [];
     this.least.set(size, floors);
-    const { kernel, steps } = this.candidates[i]!;
+    const candidate = this.candidates[i]!;
+    const { kernel, steps } = candidate.outline ?? candidate;
     return (floors[i] ??= leastSeconds({ kernel, steps }, dimsOf(kernel, this.by, size), this.machine));
   }
 
