@@ -117,6 +117,21 @@ describe("wrong at some lengths alone", () => {
     expect(everyLength(kernel!, [{ n: 3 }, { n: 24 }, { n: 700 }]).answer).toEqual({ holds: true });
   });
 
+  it.each([2, 3])(
+    "%i loops over one length, each with vectors of its own, are proved for every length",
+    (loopCount) => {
+      const names = ["a", "b", "c"].slice(0, loopCount);
+      const inputs = names.map((v) => `${v}: T[n] partial(sum)`).join(", ");
+      const outputs = names.map((v) => `${v}2: T[n] replicated`).join(", ");
+      const body = names.map((v) => `for i in tiles(n) { ${v}2[i] = sum(p in ranks) ${v}@p[i] }`).join("\n  ");
+      const claims = names.map((v) => `ensures ${v}2[i] == sum(p in ranks) ${v}@p[i]`).join(" ");
+      const { kernel } = compile(`collective f(${inputs}) -> (${outputs}) ${claims} {\n  ${body}\n}`, options);
+      const every = everyLength(kernel!, [{ n: 3 }, { n: 24 }, { n: 70 }]);
+      expect(every.ordering).toEqual({ holds: true });
+      expect(every.answer).toEqual({ holds: true });
+    },
+  );
+
   it("an element that another iteration has stored: is a race, and never ordered for every length", () => {
     const text = (k: number): string => `collective f(z: T[m] local) -> v: T[m] local ensures v[i] == z[i] {
   scratch s: T[m]

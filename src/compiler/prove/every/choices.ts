@@ -34,6 +34,8 @@ export class Choices {
       const known = isConstant(f) ? constantOf(f) !== 0 : this.decisions.get(`${keyOf(f)} != 0`);
       if (known === false) return ZERO;
       if (known === undefined) open.push(f);
+      // A way that leaves another takes over what was decided there, and learns from it here.
+      else this.hold(f);
     }
     if (open.length < 2) return truth(open.every((f) => this.decided(f)));
     if (open.some(hasLoops)) throw new Undecided();
