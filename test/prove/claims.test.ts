@@ -37,6 +37,24 @@ describe("claims about elements", () => {
     expect(messages(claims)).toContain("output 'y'[0] on rank 0: lacks rank 1's x[0], has 2 times rank 2's x[0]");
   });
 
+  it("are refuted with what differs where it is too deep inside to be shown with the whole", () => {
+    const clipped = `
+collective clipped(g: f32[2] local, limit: f32) -> y: f32[2] local
+  ensures y[i] == g[i] * min(1.0, limit / (sqrt(g[0] * g[0] + g[1] * g[1]) + 0.5)) {
+  for i in tiles(2) {
+    y[i] = g[i] * min(1.0, limit / (sqrt(g[0] * g[0]) + 0.5))
+  }
+}`;
+    const [message, ...lines] = [
+      "output 'y'[0] on rank 0: differs inside of rank 0's g[0] · min(1, limit · reciprocal(…)): ",
+      "is        sqrt(rank 0's g[0] · rank 0's g[0]) + 0.5",
+      "should be sqrt(rank 0's g[0] · rank 0's g[0] + rank 0's g[1] · rank 0's g[1]) + 0.5",
+    ];
+    const [finding] = findings(proved(clipped, 2));
+    expect(finding!.message).toContain(message);
+    expect(finding!.notes).toEqual(expect.arrayContaining(lines));
+  });
+
   it("are refuted where elements before the wrong one are equal in another form", () => {
     const wire = (scale: string): string => `
 collective wire(x: f32[4 * n] local) -> y: f32[4 * n] local

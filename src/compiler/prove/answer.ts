@@ -319,7 +319,8 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
         places[0]?.span,
       );
     }
-    [message, ...witness] = describeDifference(got, wanted, launch) as [string, ...string[]];
+    const isScalar = (name: string): boolean => kernel.scalars.some((s) => s.name === name);
+    [message, ...witness] = describeDifference(got, wanted, launch, isScalar) as [string, ...string[]];
   } catch (e) {
     // Residues that differ are proof enough; the terms may be too large to hold.
     if (!(e instanceof TooLarge)) throw e;
