@@ -177,6 +177,43 @@ collective f(x1: T[m, k] sharded(1), x2: T[k, n] on(0)) -> y: T[m, n] on(0) {
     );
     expect(checked(program, { m: 0, n: 3 }, 1)).toMatchObject({ correct: true, total: 9 });
   });
+
+  it.each(["i32", "u32", "i8"] as const)("know folds and reductions of nothing in %s", (dtype) => {
+    const program = compiled(
+      `collective f(x: T[m, n] replicated)
+        -> (a: T[1, n] replicated, b: T[1, n] replicated, c: T[n] replicated, d: T[n] replicated)
+        ensures c[j] == (max(k in 0..m) x[k, j])
+        ensures d[j] == (min(k in 0..m) x[k, j] * 2) {
+        a = max(x, dim: 0)
+        b = min(x, dim: 0)
+        for j in tiles(n) {
+          c[j] = max(k in 0..m) x[k, j]
+          d[j] = min(k in 0..m) x[k, j] * 2
+        }
+      }`,
+      2,
+      dtype,
+    );
+    expect(checked(program, { m: 0, n: 3 }, 1)).toMatchObject({ correct: true, total: 18 });
+  });
+
+  it("know that none of nothing holds, and all of it", () => {
+    const program = compiled(
+      `collective f(x: bool[m, n] replicated, v: i32[m, n] replicated)
+        -> (a: bool[1, n] replicated, b: i32[1, n] replicated, c: bool[n] replicated, d: i32[n] replicated)
+        ensures c[j] == (max(k in 0..m) x[k, j])
+        ensures d[j] == i32(min(k in 0..m) (x[k, j] or v[k, j] > 2)) {
+        a = max(not x, dim: 0)
+        b = i32(min(x or v > 2, dim: 0))
+        for j in tiles(n) {
+          c[j] = max(k in 0..m) x[k, j]
+          d[j] = i32(min(k in 0..m) (x[k, j] or v[k, j] > 2))
+        }
+      }`,
+      2,
+    );
+    expect(checked(program, { m: 0, n: 3 }, 1)).toMatchObject({ correct: true, total: 18 });
+  });
 });
 
 describe("claims with reductions inside reductions", () => {

@@ -181,9 +181,7 @@ const FLOAT_OPERATIONS: Readonly<
   mod: (state, x, _, y) => set(state, ((x % y) + y) % y, 0),
 };
 
-/** What reductions start from. */
-export const STARTS = { sum: 0, prod: 1, min: Infinity, max: -Infinity } as const;
-type Reduction = keyof typeof STARTS;
+type Reduction = keyof typeof REDUCE;
 
 /** What a reduction goes through: its bounds, the slot of its variable, and its body. */
 export interface FoldedOver {
@@ -271,7 +269,7 @@ export function floatCast(state: State, dtype: DType, a: Compute): Compute {
 
 /** A reduction of floats. */
 export function floatFold(state: State, fn: Reduction, { from, to, slot, body }: FoldedOver): Compute {
-  const start = STARTS[fn];
+  const start = REDUCE[fn].identity("f32");
   const f = fn === "sum" ? null : FLOAT_OPERATIONS[REDUCE[fn].fn]!;
   return () => {
     const [first, last] = [from(), to()];

@@ -45,12 +45,12 @@ import {
   OutsideClaim,
   recall,
   set,
-  STARTS,
   type State,
   wholeFunction,
   wrapped,
 } from "./element-operations.js";
 import { givenTo, type Rows } from "./logical.js";
+import { startsOf } from "./starts.js";
 import { MOST_FOLDED, WideClaims } from "./wide-claims.js";
 import { wideCast, wideRows } from "./wide.js";
 
@@ -223,9 +223,10 @@ class Claim {
     const { from, to, slot, body } = this.inside(e, () => this.whole(e.body));
     const { variables } = this.state;
     const f = wholeFunction(REDUCE[e.fn].fn, kind);
+    const start = startsOf(e.body, kind === "float" ? "f32" : kind, this.manifest)(e.fn);
     return () => {
       const [first, last] = [from(), to()];
-      let total: number = STARTS[e.fn];
+      let total = start;
       for (let k = first; k < last; k++) {
         variables[slot] = k;
         total = f(total, body());

@@ -3,6 +3,7 @@ import { InternalCompilerError, type Specification, U32 } from "../../compiler/i
 import { maximum, minimum, REDUCE } from "../../compiler/index.js";
 import { type Context, evaluateRows, evaluateWhole, specificationShape, wholeOf } from "./evaluate.js";
 import { PartialSums, type Rows, sumError, timesWhole, type Whole32, wrap } from "./logical.js";
+import { startsOf } from "./starts.js";
 import { WIDE_STARTS, wideBinary, wideOf, wideRows } from "./wide.js";
 
 type Fold = Extract<Specification, { kind: "fold" }>;
@@ -23,12 +24,13 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
   const error = new Float64Array(outer * inner);
   const sizes =
     rows.sizes === undefined || (s.fn !== "sum" && s.fn !== "mean") ? null : new Float64Array(outer * inner);
+  const start = whole === null ? 0 : startsOf(s.a, whole, c.manifest)(s.fn);
   for (let o = 0; o < outer; o++)
     for (let i = 0; i < inner; i++) {
       const at = (k: number): number => (o * length + k) * inner + i;
       const to = o * inner + i;
       if (whole !== null) {
-        values[to] = foldWhole(s.fn, whole, length, (k) => rows.values[at(k)]!);
+        values[to] = foldWhole(s.fn, whole, start, length, (k) => rows.values[at(k)]!);
         continue;
       }
       [values[to], error[to]] = foldOne(s.fn, length, (k) => [rows.values[at(k)]!, rows.error?.[at(k)] ?? 0]);
@@ -39,9 +41,6 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
   const isExact = whole !== null || ((s.fn === "min" || s.fn === "max") && rows.error === null);
   return { values, error: isExact ? null : error, copied: false, ...(sizes === null ? {} : { sizes }) };
 }
-
-/** What a fold of nothing gives. */
-const STARTS = { sum: 0, mean: 0, prod: 1, min: Infinity, max: -Infinity } as const;
 
 function wideFold(fn: Fold["fn"], elements: BigInt64Array, outer: number, length: number, inner: number): Rows {
   if (fn === "mean") throw new InternalCompilerError("there is no mean of i64");
@@ -54,8 +53,14 @@ function wideFold(fn: Fold["fn"], elements: BigInt64Array, outer: number, length
   return wideRows(wide);
 }
 
-function foldWhole(fn: Fold["fn"], whole: Whole32, length: number, element: (k: number) => number): number {
-  let total: number = STARTS[fn];
+function foldWhole(
+  fn: Fold["fn"],
+  whole: Whole32,
+  start: number,
+  length: number,
+  element: (k: number) => number,
+): number {
+  let total = start;
   for (let k = 0; k < length; k++) {
     const x = element(k);
     if (fn === "min") total = Math.min(total, x);
@@ -66,7 +71,7 @@ function foldWhole(fn: Fold["fn"], whole: Whole32, length: number, element: (k: 
 }
 
 function foldOne(fn: Fold["fn"], length: number, element: (k: number) => readonly [number, number]): [number, number] {
-  if (length === 0) return [fn === "mean" ? NaN : STARTS[fn], 0];
+  if (length === 0) return [fn === "mean" ? NaN : REDUCE[fn].identity("f32"), 0];
   if (fn === "min" || fn === "max") {
     let [value, error] = element(0);
     for (let k = 1; k < length; k++) {
