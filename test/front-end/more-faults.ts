@@ -127,6 +127,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: loops("  for p in ⟦rank⟧ {\n    for i in tiles(n) {\n      y[i] = x@p[i]\n    }\n  }"),
     expected: [{ code: "not-a-range", help: "did you mean `ranks`?" }],
   },
+  "the variable of a reduction behind the product that it takes in": {
+    text: element("(sum(p in ranks) x@p[i] + x@⟦p⟧[0])"),
+    expected: [{ code: "unknown-name", help: /^'p' is known in what its reduction takes in/ }],
+  },
   "a misspelt conversion": {
     text: tensors("⟦all_reduced⟧(part)"),
     expected: [{ code: "unknown-function", help: "did you mean 'all_reduce'?" }],

@@ -297,6 +297,7 @@ function reduceType(e: Extract<Expression, { kind: "reduce" }>, c: Checking): Ma
     type = checkElement(body, c);
   };
   c.inScope(check);
+  c.reduced.add(variable.text);
   const found = type as MaybeType;
   // Whether any holds is their maximum; whether all do, their minimum.
   return found?.kind === "bool" && op !== "min" && op !== "max" ? mismatch(c, body.span, "a number", found) : found;

@@ -79,6 +79,8 @@ export class Checking {
   private readonly places = new Map<string, Span>();
   private readonly scopes: Map<string, { binding: Binding; used: boolean }>[] = [new Map()];
   private readonly unknown = new Set<string>();
+  /** Variables of the reductions that have been looked at. */
+  readonly reduced = new Set<string>();
 
   /** Calls of functions around what is being checked, the innermost last. */
   private readonly calls: Span[] = [];
@@ -221,7 +223,10 @@ export class Checking {
     // In a file with very many of them, looking for the nearest name of each would take minutes.
     if (this.unknown.size > 100) return this.report(diagnostic("unknown-name", span, { name }));
     const known = [...this.tensors.keys(), "rank", "world", ...this.scopes.flatMap((s) => [...s.keys()])];
-    return this.report(diagnostic("unknown-name", span, { name }, { help: suggestion(name, known) }));
+    const help = this.reduced.has(name)
+      ? `'${name}' is known in what its reduction takes in, which is one product: put more of it in parentheses`
+      : suggestion(name, known);
+    return this.report(diagnostic("unknown-name", span, { name }, { help }));
   }
 
   // -- what is known of an expression --------------------------------------------------------------
