@@ -404,4 +404,20 @@ describe("comparisons of rounded numbers", () => {
     expect(told("")).toEqual(["proof-rounding: i32(x[i])"]);
     expect(told("where x in -1000..1000")).toEqual([]);
   });
+
+  it.each([
+    ["i32(bf16(x[i]))", "bf16(x[i])"],
+    ["i32(bf16(f32(x[i])))", "bf16(f32(x[i]))"],
+    ["i32(f16(f32(x[i])))", "f16(f32(x[i]))"],
+    ["i32(f16(floor(f32(x[i]) / 2.0)))", "f16(floor(f32(x[i]) / 2.0))"],
+    ["i32(f16(f32(x[i]) - 2000.0))", "f16(f32(x[i]) - 2000.0)"],
+    ["i32(f16(min(f32(x[i]), 2000.0)))", null],
+    ["i32(f16(f32(x[i]) / 5.0))", null],
+  ])("and whole numbers are named where a float does not have them: %s", (made, named) => {
+    const text = `collective c(x: i32[n] local) -> y: i32[n] local where x in 0..5000 ensures y[i] == ${made} { for i in tiles(n) { y[i] = ${made} } }`; // prettier-ignore
+    const { kernel, snapshots } = compiled(text);
+    const claims = prove({ kernel: kernel! }, { program: programOf(snapshots), shapes: [{ n: 5 }] });
+    const told = findings(claims).map((f) => `${f.code}: ${text.slice(f.span.start, f.span.end)}`);
+    expect(new Set(told)).toEqual(new Set(named === null ? [] : [`proof-rounding: ${named}`]));
+  });
 });

@@ -142,8 +142,22 @@ class Walk {
     if (!isDType(dtype) || (this.isClaim && kind === "overflow" && isFloat(dtype) && op.name !== "cast")) return;
     const key = `${kind} ${dtype} ${op.span.start}-${op.span.end}`;
     const isOfData = kind !== "comparison" || this.comparisons.isOfData(op);
-    if (!this.open.has(key)) this.open.set(key, { kind, dtype, span: op.span, isOfData, warns: warningOf(kind, op) });
+    if (!this.open.has(key))
+      this.open.set(key, { kind, dtype, span: op.span, isOfData, warns: this.warningOf(kind, op) });
   };
+
+  private warningOf(kind: ObligationKind, op: Op): Warns | null {
+    if (kind === "comparison") return "compared";
+    if (kind === "exactness") return this.isOfWholeNumbers(op) ? "whole" : null;
+    return kind === "overflow" && op.name === "cast" && scalarOf(op.operands[0]!.type) === "i64" ? "narrowed" : null;
+  }
+
+  /** Whether a cast to a float is of whole numbers: integers, or floats that are whole and exact. */
+  private isOfWholeNumbers({ name, operands: [v] }: Op): boolean {
+    if (name !== "cast") return false;
+    const { grain, inexact } = this.of(v!);
+    return !isFloat(scalarOf(v!.type)) || (inexact === null && grain >= 1);
+  }
 
   // -- regions ------------------------------------------------------------------------------------------------------
 
@@ -374,13 +388,5 @@ class Walk {
 
 /** More than a product is rounded down by. */
 const SLACK = 1e-6;
-
-function warningOf(kind: ObligationKind, op: Op): Warns | null {
-  if (kind === "comparison") return "compared";
-  if (op.name !== "cast") return null;
-  const from = scalarOf(op.operands[0]!.type);
-  if (kind === "exactness") return isFloat(from) ? null : "whole";
-  return kind === "overflow" && from === "i64" ? "narrowed" : null;
-}
 
 const isExponential = (op: Op): boolean => op.name === "unary" && op.attributes["fn"] === "exp";
