@@ -2,7 +2,7 @@
 import type { Everywhere, Proof } from "../compiler/index.js";
 import type { HostileReport } from "../runtime/cpu/index.js";
 import { type Found, type Question, questionOf } from "./check-protocol.js";
-import { DEFAULT_SCHEDULES, type Inquiry, type Job, schedulesOf, type Subject } from "./proofs.js";
+import { DEFAULT_SCHEDULES, type Inquiry, type Job, type Schedules, schedulesOf, type Subject } from "./proofs.js";
 
 /** A part of a job: this thread or another takes it, whichever is free. */
 export interface Part {
@@ -84,10 +84,10 @@ function schedulePartsOf(job: Job, number: number, found: Found, threads: number
       job,
       question: { ...questionOf(number, "schedules"), schedule },
       here: (subject) => subject.schedules(schedule),
-      keep: (value) => void (found.hostile[place] = value as HostileReport | null),
+      keep: (value) => void (found.hostile[place] = value as Schedules | null),
       isReady: () => true,
       // They are taken in order: one that has failed was taken after all that count before it.
-      isNeeded: () => !found.hostile.some((report) => (report?.failure ?? null) !== null),
+      isNeeded: () => !found.hostile.some((report) => (report?.lenient.failure ?? null) !== null),
     });
   }
   return parts;
@@ -99,15 +99,23 @@ export function conclude(subject: Subject, job: Job, { everywhere, answers, orde
   return subject.inquiry(claims, schedulesOf(job, claims).schedules === 0 ? null : together(hostile));
 }
 
-/** What runs of successive schedules say together: they end with the first that fails. */
-function together(reports: readonly (HostileReport | null)[]): HostileReport | null {
-  let sum: HostileReport | null = null;
-  for (const report of reports) {
-    if (report === null) continue;
-    const before: HostileReport = sum ?? { schedules: 0, steps: 0, failure: null, unfinished: null };
-    const { schedules, steps, failure } = report;
-    const unfinished = before.unfinished ?? report.unfinished;
-    sum = { schedules: before.schedules + schedules, steps: before.steps + steps, failure, unfinished };
+/** What runs of successive schedules say together. */
+function together(all: readonly (Schedules | null)[]): Schedules | null {
+  const ran = all.filter((s) => s !== null);
+  if (ran.length === 0) return null;
+  return { strict: inTurn(ran.map((s) => s.strict)), lenient: inTurn(ran.map((s) => s.lenient)) };
+}
+
+/** Runs end with the first that fails. */
+function inTurn(reports: readonly HostileReport[]): HostileReport {
+  let sum: HostileReport = { schedules: 0, steps: 0, failure: null, unfinished: null };
+  for (const { schedules, steps, failure, unfinished } of reports) {
+    sum = {
+      schedules: sum.schedules + schedules,
+      steps: sum.steps + steps,
+      failure,
+      unfinished: sum.unfinished ?? unfinished,
+    };
     if (failure !== null) break;
   }
   return sum;

@@ -1,7 +1,6 @@
 /** What threads of `collc check` are asked, and what they say. */
 import type { Everywhere, Kernel, Packed, Proof } from "../compiler/index.js";
-import type { HostileReport } from "../runtime/cpu/index.js";
-import type { Job, ScheduleRequest } from "./proofs.js";
+import type { Job, ScheduleRequest, Schedules } from "./proofs.js";
 
 /** What there will be questions about. */
 export interface Introduction {
@@ -21,7 +20,7 @@ export interface Found {
   orderings?: Proof;
   answers?: Proof;
   /** One for each run of schedules, in order; null for schedules that could not run. */
-  readonly hostile: (HostileReport | null)[];
+  readonly hostile: (Schedules | null)[];
 }
 
 export interface Question {

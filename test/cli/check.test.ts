@@ -88,6 +88,31 @@ collective line(x: T[k] local) -> y: T[k] local { for i in tiles(k) { y[i] = x[i
     expect(some.out).toMatch(/line, 2 ranks, T = bf16: .*ordering proved for every k,/);
   });
 
+  it("lets memory that nobody has written be loaded where the answer is proved: of a choice, both sides are", async () => {
+    const shifted = (claim: string, first = 0): string => `
+collective shifted(x: f32[n] local) -> y: f32[n] local ${claim} {
+  scratch s: f32[n]
+  if rank > 0 { for i in tiles(n) { s@(rank - 1)[i] = x[i] } }
+  for i in tiles(n) { y[i] = where(rank < world - 1, s[i], ${first}) }
+}`;
+    const claim = "ensures y[i] == where(rank < world - 1, x@(min(rank + 1, world - 1))[i], 0)";
+    const check = (text: string, ...options: string[]) =>
+      collc(["check", "-", "--ranks", "2", ...options], { stdin: text });
+    const proved = await check(shifted(claim));
+    expect(proved.code, proved.err).toBe(0);
+    expect(proved.out).toContain("survives 4 hostile schedules");
+    // What is not proved is not known to be harmless.
+    for (const { code, err } of [
+      await check(shifted("")),
+      await check(shifted(claim), "--no-prove", "--schedules", "1"),
+    ]) {
+      expect(code).toBe(1);
+      expect(err).toContain("error[schedule-unwritten]");
+      expect(err).toContain("both sides of a 'where' are loaded");
+    }
+    expect((await check(shifted(claim, 1))).err).toContain("error[proof-answer]");
+  });
+
   it("prints a timeline, and the options that run the failing schedule again", async () => {
     // Rank 0 waits for what nobody signals.
     const text = `

@@ -49,6 +49,8 @@ export interface HostileOptions {
   readonly launches?: number;
   /** The Coll source, so that places are lines. */
   readonly source?: SourceFile;
+  /** Whether a load of memory that nobody has written goes on, with what lies there; else it is a fault. */
+  readonly allowsUnwritten?: boolean;
   /** Called before each schedule. */
   readonly onSchedule?: (number: number) => void;
 }
@@ -82,13 +84,15 @@ const CALLER = -1;
 
 /** Tries schedules until one fails. Throws what is not the kernel's fault. */
 export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileOptions): HostileReport {
+  const detectsUnwritten = options.allowsUnwritten !== true;
   const programFor = (seed: number): Executable => {
     const reversesThreads = seed % 3 === 2;
+    const key = `hostile${reversesThreads ? ", backwards" : ""}${detectsUnwritten ? "" : ", unwritten"}`;
     return executableOf(kernel, {
-      ...plainSetting(`hostile${reversesThreads ? ", backwards" : ""}`, NUMBERS),
+      ...plainSetting(key, NUMBERS),
       observes: true,
       hides: true,
-      detectsUnwritten: true,
+      detectsUnwritten,
       preempts: true,
       reversesThreads,
     });
@@ -177,7 +181,8 @@ class HostileRun {
     );
     const always = (): boolean => true;
     const { arrays, faults } = this;
-    this.machine = new HostileMachine(kernel, dims, this.grid, arrays, offsets, written, faults, always, true);
+    const detects = options.allowsUnwritten !== true;
+    this.machine = new HostileMachine(kernel, dims, this.grid, arrays, offsets, written, faults, always, detects);
     this.watch = new Watch(kernel, this.grid, lengths, arrays, faults, this.strategy);
     this.machine.watch = this.watch;
     this.startBlock = program.start(this.machine, this.watch, this.watch.tiles);
