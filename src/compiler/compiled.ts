@@ -168,18 +168,19 @@ function uncutIn(snapshots: readonly Snapshot[]): Refusal | null {
   return steps === null || !("reason" in steps) ? null : refusalOf(steps);
 }
 
-function refusalOf({ reason, at }: Uncut): Refusal {
-  return { span: at.span, kind: "store", buffer: "", reason, messages: null, bytes: 0 };
+function refusalOf({ reason, help, at }: Uncut): Refusal {
+  const found = { span: at.span, kind: "store" as const, buffer: "", reason, messages: null, bytes: 0 };
+  return help === undefined ? found : { ...found, help };
 }
 
 /** What a program is that ranks of several domains cannot run. */
 function refused(front: Front, refusals: readonly Refusal[]): CompileResult {
-  const found = refusals.map(({ span, kind, buffer, reason, messages, bytes, help }) => {
+  const found = refusals.map(({ span, kind, buffer, reason, messages, bytes, help, isOfRanks }) => {
     const what = buffer === "" ? "this program" : `this ${kind} of '${buffer}'`;
-    const cost = messages === null ? "as many messages as data say" : `up to ${showExtent(messages)} messages`;
+    const cost = messages === null ? "an unknown number of messages" : `up to ${showExtent(messages)} messages`;
     const each = bytes === 0 ? "" : `; as it is written each rank would send ${cost} of ${bytes} bytes`;
     // Where the ranks are to change, the line is none to look at.
-    const place = help === undefined ? span : front.checked!.syntax.name.span;
+    const place = isOfRanks === true ? front.checked!.syntax.name.span : span;
     return diagnostic("out-of-reach", place, { what, reason: `${reason}${each}` }, help === undefined ? {} : { help });
   });
   return {

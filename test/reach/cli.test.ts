@@ -47,6 +47,30 @@ describe("collc check", () => {
     expect(code).toBe(1);
   });
 
+  it("says how a program becomes one for hosts", async () => {
+    const check = (text: string) => collc(["check", "-", "--reach", "2x2", "--no-prove"], { stdin: text });
+    const scan = (sum: string): string =>
+      `collective scan(x: f32[n] local) -> y: f32[n] local { for i in tiles(n) { y[i] = ${sum} } }`;
+    const some = await check(scan("sum(q in 0..rank) x@q[i]"));
+    expect(some.err).toContain("the loop over the ranks that it goes to does not run equally often on all ranks");
+    expect(some.err).toContain("each rank would send up to n * 3 messages of 4 bytes");
+    expect(some.err).toContain("= help: go through all ranks, and let a condition say which are meant");
+    expect((await check(scan("sum(q in ranks) where(q < rank, x@q[i], 0)"))).code).toBe(0);
+    const ring = (words: string): string => `
+collective ring(x: f32[n] local) -> y: f32[n] local {
+  scratch s: f32[2, n]
+  for step in 0..2 {
+    for i in tiles(n) { s@((rank + 1) % world)[step, i] = x[i] }
+    ${words}
+    for i in tiles(n) { y[i] = s[step, i] }
+  }
+}`;
+    const written = await check(ring("signal (rank + 1) % world\n    wait (rank - 1) % world"));
+    expect(written.err).toContain("signals and waits stand on both sides of its messages");
+    expect(written.err).toContain("= help: leave out signals and waits that are written");
+    expect((await check(ring(""))).code).toBe(0);
+  });
+
   it("adds no mesh of other numbers of ranks than the hosts have", async () => {
     const args = ["check", kernel("all_reduce/hierarchical"), "--no-prove"];
     expect(await collc([...args, "--reach", "2x2"])).toMatchObject({ code: 0, err: "" });

@@ -51,6 +51,7 @@ function requireListed({ world }: Kernel, { far }: FarOps, { ranksPerDomain }: R
       bytes: 0,
       reason: `there are ${world} ranks, and messages are listed rank by rank for ${MOST_RANKS} at most`,
       help: `take ${MOST_RANKS} ranks or fewer, such as --reach ${Math.max(1, Math.floor(MOST_RANKS / ranksPerDomain))}x${Math.min(ranksPerDomain, MOST_RANKS)}; or --reach 1x${world} where all of them share addresses`,
+      isOfRanks: true,
     },
   ]);
 }
@@ -134,7 +135,7 @@ class Messages {
         return [plan];
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
-        this.refuse(access, path, error.message);
+        this.refuse(access, path, error);
         return [];
       }
     });
@@ -153,13 +154,13 @@ class Messages {
       body();
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      this.refuse(plan.access, plan.path, error.message);
+      this.refuse(plan.access, plan.path, error);
     }
   }
 
-  private refuse(access: Op, path: readonly Step[], reason: string): void {
+  private refuse(access: Op, path: readonly Step[], refused: Refused): void {
     if (this.refusals.some(({ span }) => span.start === access.span.start)) return;
-    this.refusals.push(this.planner.refusal(access, path, reason));
+    this.refusals.push(this.planner.refusal(access, path, refused));
   }
 
   // -- the two sides ------------------------------------------------------------------------------------------------

@@ -26,7 +26,14 @@ export type KernelStep =
 export interface Uncut {
   readonly reason: string;
   readonly at: Op;
+  /** What to do, where there is something better than what is said of all. */
+  readonly help?: string;
 }
+
+const WORDS_AROUND_MESSAGES = {
+  reason: "signals and waits stand on both sides of its messages",
+  help: "leave out signals and waits that are written: whom ranks wait for is derived, or run it on ranks that share addresses",
+};
 
 /**
  * The steps of a kernel as derive-sync left it.
@@ -71,7 +78,7 @@ export function stepsOf(
     if (own.length === 0) continue;
     // Words between two ranks count on from one op to the next, on flags of one kernel.
     if (own.some(hasWords)) {
-      if (hasWordsBefore) return isApart ? { reason: "signals and waits stand on both sides of its messages", at: own.find(hasWords)! } : null; // prettier-ignore
+      if (hasWordsBefore) return isApart ? { ...WORDS_AROUND_MESSAGES, at: own.find(hasWords)! } : null;
       hasWordsBefore = true;
     }
     const used = new Set(own.flatMap(buffersNamed));

@@ -18,17 +18,23 @@ const MOST_LEADS = 64;
 /** What an outbox or inbox has for one peer is rounded up to so many elements, so that each peer's part begins aligned. */
 const ROUND = 64;
 
+const UNEQUAL_LOOP = "the loop over the ranks that it goes to does not run equally often on all ranks";
+const ALL_RANKS_HELP =
+  "go through all ranks, and let a condition say which are meant: 'sum(q in ranks) where(q < rank, …, 0)', or 'for q in ranks' and 'if q < rank'";
+
 /** An access to ranks beyond that no message can stand for. */
 export interface Refusal {
   readonly span: Span;
   readonly kind: "load" | "store";
   readonly buffer: string;
   readonly reason: string;
-  /** Messages that each rank would send as it is written, of so many bytes each; null where data say how many. */
+  /** Messages that each rank would send as it is written, of so many bytes each; null where nobody knows before a launch. */
   readonly messages: Extent | null;
   readonly bytes: number;
-  /** What to do, where it is the ranks and not the line that is to change. */
+  /** What to do, where there is something better than what is said of all. */
   readonly help?: string;
+  /** It is the ranks, and not the line, that are to change. */
+  readonly isOfRanks?: boolean;
 }
 
 /** The program is not one for ranks that share no addresses. */
@@ -121,7 +127,9 @@ export class Planner {
         if (part !== null) variables.push({ loop, d, part });
         else if (loop.attributes["map"] !== "tiles" && tripCount(loop, definitions, MOST_LEADS) !== null)
           leads.push(loop);
-        else throw new Refused("which rank it goes to changes from element to element");
+        else if (loop.attributes["map"] === "tiles")
+          throw new Refused("which rank it goes to changes from element to element");
+        else throw new Refused(UNEQUAL_LOOP, ALL_RANKS_HELP);
       });
     }
     if (access.name === "store") this.requireOneIteration(nest, access, { path, collapsed, leads, variables });
@@ -162,10 +170,13 @@ export class Planner {
   }
 
   /** An access that no message can stand for, with what it would take as it is written. */
-  refusal(access: Op, path: readonly Step[], reason: string): Refusal {
+  refusal(access: Op, path: readonly Step[], { message: reason, help }: Refused): Refusal {
     const name = text(access, "buffer");
     const times = path.flatMap(({ op }) =>
-      op.regions[0]!.arguments.map((_, d) => upperBound(...boundsOf(op, d), this.definitions)),
+      op.regions[0]!.arguments.map((_, d) => {
+        const [lo, hi] = boundsOf(op, d);
+        return upperBound(lo, hi, this.definitions) ?? this.longest(lo, hi);
+      }),
     );
     return {
       span: access.span,
@@ -174,6 +185,7 @@ export class Planner {
       reason,
       messages: times.some((t) => t === null) ? null : productOf(times as Extent[]),
       bytes: DTYPES[bufferOf(this.kernel, name).dtype].bytes,
+      ...(help !== undefined && { help }),
     };
   }
 

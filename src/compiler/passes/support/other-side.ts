@@ -6,7 +6,15 @@ import { copyOp, type Substitution } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
 
 /** Why the other side of an access cannot follow it. */
-export class Refused extends Error {}
+export class Refused extends Error {
+  /** @param help what to write instead, where there is something */
+  constructor(
+    reason: string,
+    readonly help?: string,
+  ) {
+    super(reason);
+  }
+}
 
 export class OtherRank {
   /**
