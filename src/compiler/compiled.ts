@@ -132,7 +132,7 @@ export interface Outline {
 
 /** The outline of one kernel, or the result that says why there is no program for ranks so far apart. */
 export function outlineOf(front: Front, lowered: Kernel): Outline | CompileResult {
-  const { options, diagnostics } = front;
+  const { options } = front;
   const snapshots: Snapshot[] = [];
   const next = PIPELINE.findIndex(({ name }) => name === "derive-sync");
   const kernel = runUnlessRefused(snapshots, (observe) =>
@@ -141,8 +141,7 @@ export function outlineOf(front: Front, lowered: Kernel): Outline | CompileResul
   if ("refusals" in kernel) return refused(front, kernel.refusals);
   const steps = stepsOf(kernel, options) ?? [{ kind: "launch" as const, kernel }];
   if ("reason" in steps) return refused(front, [refusalOf(steps)]);
-  const warnings = (): readonly Diagnostic[] => [...diagnostics, ...productWarnings(kernel)];
-  return { kernel, steps, finished: () => finished({ front: { ...front, diagnostics: warnings() }, snapshots, next }) };
+  return { kernel, steps, finished: () => finished({ front, snapshots, next }, productWarnings) };
 }
 
 /** The last kernel that passes give, or why there is no program for ranks so far apart. @param snapshots those of `run` are added */
@@ -247,12 +246,17 @@ function halfWay(compiled: CompileResult, mapping: Partial<PassOptions>): HalfWa
   return { front: { diagnostics, source, checked, options }, snapshots, next };
 }
 
-function finished({ front, snapshots: before, next }: HalfWay): CompileResult {
+/** @param warningsOf what is said of the kernel beside what `front` says already */
+function finished(
+  { front, snapshots: before, next }: HalfWay,
+  warningsOf: (kernel: Kernel) => readonly Diagnostic[] = () => [],
+): CompileResult {
   const snapshots = [...before];
   const kernel = runUnlessRefused(snapshots, (observe) =>
     continuePasses(before.at(-1)!.kernel, PIPELINE.slice(next), passOptions(front.options), { observe }),
   );
-  return "refusals" in kernel ? refused(front, kernel.refusals) : resultOf(front, snapshots, kernel);
+  if ("refusals" in kernel) return refused(front, kernel.refusals);
+  return resultOf({ ...front, diagnostics: [...front.diagnostics, ...warningsOf(kernel)] }, snapshots, kernel);
 }
 
 /** A kernel up to where a mapping comes in, as plain data for another thread. See `packed`. */

@@ -10,10 +10,10 @@ import {
   hasCopies,
   hasPackets,
   NOTHING_COMPILED,
-  type PrintedKernel,
-  type Variant,
   type Outline,
   outlineOf,
+  type PrintedKernel,
+  type Variant,
 } from "./compiled.js";
 import type { Diagnostic } from "./diagnostics/create.js";
 import { programOf, roundingsOf, signatureOf } from "./emit/manifest.js";
