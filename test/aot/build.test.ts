@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { execFileSync, spawnSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import {
   type ArtefactManifest,
@@ -357,6 +357,27 @@ describe.runIf(real && isBuilt)("with NVRTC itself", () => {
     expect(second.stderr).toBe("");
     expect(filesIn(join(outs[1]!, "out"))).toEqual(filesIn(join(outs[0]!, "out")));
     expect(readdirSync(join(outs[0]!, "out")).length).toBeGreaterThan(10);
+  });
+
+  test("a text becomes the same cubin, whatever else is compiled: NVRTC makes others of this one, time after time in a process", () => {
+    const out = fresh();
+    const args = [kernel("all_gather"), "--arch", "sm_80", "--ranks", "2", "--dtype", "f32", "-o", out];
+    expect(run(folder, args).stderr).toBe("");
+    const cuda = join(out, "coll_all_gather_w2_f32_push.sm_80.cu");
+    const code = `
+      import { readFileSync } from "node:fs";
+      import { Compilers } from ${JSON.stringify(join(dirname(entry), "aot/compilers.js"))};
+      const compilers = new Compilers(1);
+      const text = readFileSync(${JSON.stringify(cuda)}, "utf8");
+      for (let i = 0; i < 5; i++) console.log((await compilers.compile(text, "sm_80")).ptx.length);
+      compilers.close();`;
+    const ran = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
+      encoding: "utf8",
+      env: { ...process.env, COLLC_NVRTC: nvrtc?.path ?? "" },
+    });
+    expect(ran.stderr).toBe("");
+    const lengths = ran.stdout.trim().split("\n").map(Number);
+    expect(lengths).toEqual(Array.from({ length: 5 }, () => readFileSync(cuda.replace(/cu$/, "ptx")).length));
   });
 
   test("what an architecture lacks is no bug in collc", () => {

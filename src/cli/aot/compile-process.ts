@@ -1,4 +1,4 @@
-/** A process of `collc build` that compiles one text after the other. It ends with the one that has started it. */
+/** A process of `collc build` that compiles one text. It ends with the one that has started it, if not before. */
 import { compileCuda } from "../../runtime/program.js";
 import type { CompileRequest } from "./compilers.js";
 

@@ -1,6 +1,7 @@
 /**
- * NVRTC on all cores. It compiles one text at a time in a process, however many threads ask (seen with 13.0: four texts at once take
- * as long as one after the other), so what this process has no time for goes to others.
+ * NVRTC on all cores, a process of its own for each text. It compiles one text at a time in a process, however many threads ask (seen
+ * with 13.0: four texts at once take as long as one after the other). And what it makes of a text depends on what the process has
+ * compiled before (seen with 13.0, of one kernel in some thirty: other registers, as good), so that a build would not be the same twice.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { extname } from "node:path";
@@ -13,26 +14,26 @@ export interface CompileRequest {
   readonly arch: string;
 }
 
-/** A place where one text is compiled at a time: a process, or this one. */
-type Place = ChildProcess | "here";
-
 export class Compilers {
   private readonly path = fileURLToPath(new URL(`./compile-process${extname(import.meta.url)}`, import.meta.url));
-  private readonly children: ChildProcess[] = [];
-  private readonly free: Place[] = ["here"];
-  private readonly waiting: ((place: Place) => void)[] = [];
+  private readonly children = new Set<ChildProcess>();
+  private readonly waiting: (() => void)[] = [];
+  private running = 0;
+  /** From TypeScript sources, as in tests, there is this process alone. */
+  private readonly isAlone = !this.path.endsWith(".js");
   /** Nothing is begun for a build that has failed. */
   hasFailed = false;
 
-  /** @param most texts at once; from TypeScript sources, as in tests, one */
+  /** @param most texts at once */
   constructor(private readonly most: number) {}
 
-  /** As `compileCuda`. Waits for a place. */
+  /** As `compileCuda`. Waits for its turn. */
   async compile(cuda: string, arch: string): Promise<CompiledProgram> {
-    const place = await this.take();
+    if (this.running === (this.isAlone ? 1 : this.most)) await new Promise<void>((next) => this.waiting.push(next));
+    else this.running++;
     try {
       if (this.hasFailed) throw new Error("another text was refused");
-      const made = place === "here" ? null : await this.ask(place, { cuda, arch });
+      const made = this.isAlone ? null : await this.ask({ cuda, arch });
       // What a process could not do is done here, where its fault is told as what it is.
       return made ?? (await compileCuda(cuda, arch));
     } catch (error) {
@@ -40,35 +41,29 @@ export class Compilers {
       throw error;
     } finally {
       const next = this.waiting.shift();
-      if (next === undefined) this.free.push(place);
-      else next(place);
+      if (next === undefined) this.running--;
+      else next();
     }
   }
 
-  private take(): Place | Promise<Place> {
-    const place = this.free.pop();
-    if (place !== undefined) return place;
-    const canGrow = this.path.endsWith(".js") && this.children.length + 1 < this.most;
-    if (!canGrow) return new Promise((resolve) => this.waiting.push(resolve));
-    const child = fork(this.path, { serialization: "advanced", stdio: ["ignore", "ignore", "ignore", "ipc"] });
-    child.on("error", () => {}); // it answers nothing then
-    this.children.push(child);
-    return child;
-  }
-
   /** Null where the process has refused the text, or has ended. */
-  private ask(child: ChildProcess, request: CompileRequest): Promise<CompiledProgram | null> {
+  private ask(request: CompileRequest): Promise<CompiledProgram | null> {
+    // It begins alike each time, whatever Node was told here.
+    const child = fork(this.path, {
+      execArgv: [],
+      serialization: "advanced",
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+    });
+    this.children.add(child);
     return new Promise((resolve) => {
       const done = (answer: CompiledProgram | null): void => {
-        child.off("message", answered);
-        child.off("exit", ended);
+        this.children.delete(child);
+        if (child.connected) child.disconnect();
         resolve(answer);
       };
-      const answered = (answer: unknown): void => done(answer as CompiledProgram | null);
-      const ended = (): void => done(null);
-      child.once("message", answered);
-      child.once("exit", ended);
-      if (!child.connected) return done(null);
+      child.once("message", (answer) => done(answer as unknown as CompiledProgram | null));
+      child.once("exit", () => done(null));
+      child.on("error", () => done(null));
       child.send(request, (error) => {
         if (error !== null) done(null);
       });
