@@ -100,9 +100,9 @@ Times are predictions of [the model](../src/compiler/machine/cost.ts) for progra
 
 What it knows: products (\`mm\`, \`addmm\`, \`bmm\`, \`baddbmm\`, \`linear\`, \`_scaled_mm\` by tensor and by row, on tensor cores of 8 bits where the weight lies transposed), views of all kinds between, weights
 that lie transposed, \`cat\` of \`split\` or of slices around a conversion along another dimension, \`view.dtype\` detours around a gather,
-several users of one gather, elementwise operations (GELU in each of its forms, the sines and cosines of rotary embeddings, rounding to whole numbers among them), bounds, masks, constants and indices (a causal mask is computed where it is needed), reductions,
-softmax, its logarithm and RMS norm, casts; all_reduce, all_gather, reduce_scatter, all_to_all of equal parts, listed or not, broadcast; and the first three of lists of tensors, as \`all_reduce_coalesced\` is, which one program exchanges together with what is around each of them, or else NCCL. Arguments mean the same by place and by name; one that it does not know makes the node one that it does not know. What it does not: \`expand\` that is not part of an
-operation, \`_scaled_mm\` with scales in blocks, all_to_all of parts that are not known to be equal; groups of another size than \`ranks\`. Those stay with you, and the
+what is expanded or repeated, several users of one gather, elementwise operations (GELU in each of its forms, the sines and cosines of rotary embeddings, rounding to whole numbers among them), bounds, masks, constants and indices (a causal mask is computed where it is needed), reductions,
+softmax, its logarithm, variances, RMS and layer norm, casts; all_reduce, all_gather, reduce_scatter, all_to_all of equal parts, listed or not, broadcast; and the first three of lists of tensors, as \`all_reduce_coalesced\` is, which one program exchanges together with what is around each of them, or else NCCL. Arguments mean the same by place and by name; one that it does not know makes the node one that it does not know. What it does not: dimensions that are repeated as often as a
+size says, \`_scaled_mm\` with scales in blocks, all_to_all of parts that are not known to be equal; groups of another size than \`ranks\`. Those stay with you, and the
 report says so.
 
 Nodes that change a tensor in place (\`copy_\`, \`all_reduce_\`, \`out=\`, and whatever \`"mutates"\` says) stay with you where anybody looks at that

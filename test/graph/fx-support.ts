@@ -282,7 +282,7 @@ export function expectRuns(symbolic: FxGraph, lowered: Lowered, sizes: DimValues
 }
 
 function isTransparent({ target = "" }: FxNode): boolean {
-  return /wait_tensor|getitem|aten\.(view|reshape|t|transpose|permute|split|slice|select|unsqueeze|squeeze|_unsafe_view|clone)\b/.test(
+  return /wait_tensor|getitem|aten\.(view|reshape|t|transpose|permute|split|slice|select|unsqueeze|squeeze|_unsafe_view|clone|expand|unbind|repeat|repeat_interleave|alias|detach)\b/.test(
     target,
   );
 }

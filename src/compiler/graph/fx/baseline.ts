@@ -31,8 +31,14 @@ export interface ConversionSeconds {
 }
 
 /** Of a value on one rank. */
-export const bytesOf = ({ shape, dtype }: CoreNode, dims: DimValues): number =>
+const bytesOf = ({ shape, dtype }: CoreNode, dims: DimValues): number =>
   sizeOf(shapeAt(shape, dims)) * (isDType(dtype) ? DTYPES[dtype].bytes : 1);
+
+/** What reading a value takes of memory: of what is repeated, that which is there once. */
+export function readBytes(id: string, core: Core, dims: DimValues): number {
+  const node = core.nodes.get(id)!;
+  return node.op === "repeat" ? readBytes(node.inputs[0] as string, core, dims) : bytesOf(node, dims);
+}
 
 /**
  * Seconds of one FX node as a kernel of its own, by the one cost model (`machine/cost.ts`): for its bytes and its arithmetic, a round
@@ -68,6 +74,6 @@ export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: num
   const parts = own.filter((n) => n.op === "unknown" && n.id !== fx);
   const written = parts.length > 0 ? parts : [own.at(-1)!];
   const stored = written.reduce((sum, n) => sum + bytesOf(n, dims), 0);
-  const loaded = [...reads].reduce((sum, x) => sum + bytesOf(core.nodes.get(x)!, dims), 0);
+  const loaded = [...reads].reduce((sum, x) => sum + readBytes(x, core, dims), 0);
   return predictOperation({ loaded, stored, ...operations }, machine);
 }

@@ -8,7 +8,7 @@ import { type CoreNode, Making, Unknown } from "./making.js";
 import { named } from "./parameters.js";
 import { tidy } from "./sizes.js";
 
-export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "slice"]);
+export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "slice", "repeat"]);
 
 /** Reductions by torch's names; an average is a sum, divided. */
 const REDUCTIONS = new Map<FxArgument, "sum" | "min" | "max" | "prod">([["sum", "sum"], ["avg", "sum"], ["min", "min"], ["max", "max"], ["product", "prod"], ["prod", "prod"]]); // prettier-ignore

@@ -11,10 +11,10 @@ import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, type FxRef, isRef } from "./fx.js";
 import type { Effects } from "./effects.js";
 import { type Core, type CoreNode, scalarOf, Unknown } from "./making.js";
+import { Norms } from "./norms.js";
 import { baseOf, positional } from "./parameters.js";
-import { Rewrites } from "./rewrites.js";
 import { isWhole } from "./rewrites.js";
-import { sameShape, tidy } from "./sizes.js";
+import { tidy } from "./sizes.js";
 
 export { VIEW_OPS } from "./compounds.js";
 export type { Core, CoreNode } from "./making.js";
@@ -31,7 +31,7 @@ export function coreOf(fx: FxGraph, effects: Effects): Core {
   return made;
 }
 
-class Maker extends Rewrites {
+class Maker extends Norms {
   private readonly lists = new Map<string, readonly string[]>();
 
   add(node: FxNode): void {
@@ -142,11 +142,6 @@ class Maker extends Rewrites {
     const numbers = (x: FxArgument | undefined): number[] =>
       (Array.isArray(x) ? x : x === undefined ? [] : [x]).map(Number);
     const rankOf = (x: string): number => this.of(x).shape.length;
-    const axis = (x: string, d: number): number => {
-      const at = d < 0 ? d + rankOf(x) : d;
-      if (at in this.of(x).shape) return at;
-      throw new UsageError(`node '${node.name}' names dimension ${d} of a tensor that has ${rankOf(x)}`, "dump the graph with torch's own shapes"); // prettier-ignore
-    };
     const pointwise = POINTWISE[name.replace(/_$/, "")];
     if (pointwise !== undefined) {
       const isComparison = ["eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"].includes(pointwise);
@@ -201,9 +196,7 @@ class Maker extends Rewrites {
       case "detach": // prettier-ignore
         return this.tensor(a);
       case "expand":
-        if (!sameShape(this.of(this.tensor(a)).shape, shape))
-          throw new Unknown("collc expands within operations alone");
-        return this.tensor(a);
+        return this.expand(this.tensor(a), shape);
       case "_to_copy":
       case "convert_element_type":
       case "to": // prettier-ignore
@@ -213,7 +206,7 @@ class Maker extends Rewrites {
         return rankOf(this.tensor(a)) < 2 ? this.tensor(a) : this.permute(this.tensor(a), [1, 0]);
       case "transpose": {
         const x = this.tensor(a);
-        const [p, q] = [axis(x, Number(b)), axis(x, Number(c))];
+        const [p, q] = [this.axis(x, Number(b)), this.axis(x, Number(c))];
         return this.permute(
           x,
           this.of(x).shape.map((_, d) => (d === p ? q : d === q ? p : d)),
@@ -223,12 +216,12 @@ class Maker extends Rewrites {
         const x = this.tensor(a);
         return this.permute(
           x,
-          numbers(b).map((d) => axis(x, d)),
+          numbers(b).map((d) => this.axis(x, d)),
         );
       }
       case "slice": {
         const x = this.tensor(a);
-        const dim = axis(x, Number(b ?? 0));
+        const dim = this.axis(x, Number(b ?? 0));
         const length = this.of(x).shape[dim]!;
         if (Number(e ?? 1) !== 1) throw new Unknown("collc has no slices with steps");
         if (shape.length !== rankOf(x)) throw new UsageError(`node '${node.name}', a slice of a tensor with ${rankOf(x)} dimensions, says that it has ${shape.length}`, "dump the graph with torch's own shapes"); // prettier-ignore
@@ -238,7 +231,7 @@ class Maker extends Rewrites {
       }
       case "select": {
         const x = this.tensor(a);
-        const dim = axis(x, Number(b));
+        const dim = this.axis(x, Number(b));
         return this.reshape(this.slice(x, dim, this.begin(c, this.of(x).shape[dim]!), 1), shape);
       }
       case "split":
@@ -246,7 +239,7 @@ class Maker extends Rewrites {
       case "chunk": {
         // prettier-ignore
         const x = this.tensor(a);
-        const dim = axis(x, Number(c ?? 0));
+        const dim = this.axis(x, Number(c ?? 0));
         const length = this.of(x).shape[dim]!;
         const sizes = Array.isArray(b) ? b.map((n: FxArgument) => this.length(n)!) : parts(length, name === "chunk" ? tidy(extent(isMultipleOf(length, Number(b)) ? "div" : "ceildiv", length, Number(b))) : this.length(b)!); // prettier-ignore
         let at: Extent = 0;
@@ -256,10 +249,41 @@ class Maker extends Rewrites {
           return this.slice(x, dim, from, n);
         });
       }
+      case "unbind": {
+        const x = this.tensor(a);
+        const dim = this.axis(x, Number(b ?? 0));
+        const { shape: from } = this.of(x);
+        const own = from.filter((_, d) => d !== dim);
+        return parts(from[dim]!, 1).map((_, i) => this.reshape(this.slice(x, dim, i, 1), own));
+      }
+      case "stack": {
+        if (!Array.isArray(a) || a.length === 0) throw new UsageError(`node '${node.name}' joins no list of tensors`, "its first argument is a list of nodes"); // prettier-ignore
+        const dim = Number(b ?? 0) < 0 ? Number(b) + shape.length : Number(b ?? 0);
+        const each = a.map((x: FxArgument) => this.reshape(this.cast(this.tensor(x), dtype) as string, shape.with(dim, 1))); // prettier-ignore
+        return this.joined(each, dim, shape, dtype);
+      }
+      case "repeat": {
+        const times = numbers(b);
+        let value = this.tensor(a);
+        value = this.reshape(value, [...times.slice(rankOf(value)).map(() => 1), ...this.of(value).shape]);
+        // The whole dimension so often: each index of one in front of it.
+        times.forEach((n, d) => {
+          if (n === 1) return;
+          const own = this.of(value).shape;
+          const apart = this.repeat(this.reshape(value, [...own.slice(0, d), 1, ...own.slice(d)]), d, n);
+          value = this.reshape(apart, own.with(d, tidy(extent("mul", own[d]!, n))));
+        });
+        return value;
+      }
+      case "repeat_interleave": {
+        const x = this.tensor(a);
+        if (typeof b !== "number" || c == null) throw new Unknown("collc repeats each index of one dimension equally often"); // prettier-ignore
+        return this.repeat(x, this.axis(x, Number(c)), b);
+      }
       case "cat": {
         if (!Array.isArray(a) || a.length === 0) throw new UsageError(`node '${node.name}' joins no list of tensors`, "its first argument is a list of nodes"); // prettier-ignore
         const parts = a.map((x: FxArgument) => this.tensor(x));
-        return this.joined(parts, axis(parts[0]!, Number(b ?? 0)), shape, dtype);
+        return this.joined(parts, this.axis(parts[0]!, Number(b ?? 0)), shape, dtype);
       }
       case "sum":
       case "mean":
@@ -268,38 +292,8 @@ class Maker extends Rewrites {
       case "prod": {
         // prettier-ignore
         const x = this.tensor(a);
-        const given = numbers(b ?? []);
-        const dims = (given.length === 0 ? [...this.of(x).shape.keys()] : given.map((d) => axis(x, d))).sort((p, q) => p - q); // prettier-ignore
         const fn = name === "amax" ? "max" : name === "amin" ? "min" : name;
-        return this.fold(fn, this.cast(x, dtype) as string, dims, c === true);
-      }
-      case "_softmax":
-      case "softmax": {
-        // prettier-ignore
-        const x = this.cast(this.tensor(a), dtype) as string;
-        const dims = [axis(x, Number(b))];
-        const powers = this.pointwise(
-          "exp",
-          [this.pointwise("sub", [x, this.fold("max", x, dims, true)], dtype)],
-          dtype,
-        );
-        return this.pointwise("div", [powers, this.fold("sum", powers, dims, true)], dtype);
-      }
-      case "rms_norm":
-      case "_fused_rms_norm": {
-        // prettier-ignore
-        const x = this.tensor(a);
-        // Torch's own gives a tuple, with the norm's factor behind it, and no dtype.
-        const isTuple = name === "_fused_rms_norm" && node.shape === undefined;
-        const out = isTuple ? this.of(x).dtype : dtype;
-        const dims = numbers(b).map((_, i, all) => rankOf(x) - all.length + i);
-        const wide = this.cast(x, "f32") as string;
-        const mean = this.fold("mean", this.pointwise("mul", [wide, wide], "f32"), dims, true);
-        const eps = d == null ? 2 ** -23 : Number(d);
-        const scale = this.pointwise("rsqrt", [this.pointwise("add", [mean, eps], "f32")], "f32");
-        const normed = this.cast(this.pointwise("mul", [wide, scale], "f32"), out) as string;
-        const value = c == null ? normed : this.pointwise("mul", [normed, this.tensor(c)], out);
-        return isTuple ? [value, scale] : value;
+        return this.fold(fn, this.cast(x, dtype) as string, this.axes(x, b), c === true);
       }
       case "pow": {
         if (typeof a === "number") return this.pointwise("pow", [a, this.tensor(b)], dtype);
@@ -314,7 +308,7 @@ class Maker extends Rewrites {
       case "where":
         return this.chosen(this.tensor(a), this.operand(b), this.operand(c), shape, dtype);
       default: {
-        const made = this.rewritten(node, name);
+        const made = this.normalized(node, name, dtype) ?? this.rewritten(node, name);
         if (made === null) throw new Unknown(`collc has no ${base}`);
         return made;
       }

@@ -16,9 +16,11 @@ export interface Effects {
 }
 
 /** Results that lie, or may lie, where their first argument does. */
-const VIEWS = new Set("view reshape _unsafe_view unsqueeze squeeze flatten _reshape_alias contiguous alias detach expand to t numpy_T transpose permute slice select split split_with_sizes chunk getitem wait_tensor".split(" ")); // prettier-ignore
+const VIEWS = new Set("view reshape _unsafe_view unsqueeze squeeze flatten _reshape_alias contiguous alias detach expand to t numpy_T transpose permute slice select split split_with_sizes chunk unbind getitem wait_tensor".split(" ")); // prettier-ignore
 /** Results that may be copies, and of which collc makes none. */
-const COPIES = new Set("clone contiguous reshape flatten _to_copy convert_element_type to cat".split(" "));
+const COPIES = new Set(
+  "clone contiguous reshape flatten _to_copy convert_element_type to cat repeat repeat_interleave stack".split(" "),
+);
 /** New memory that nothing is in, or numbers alone. */
 const NEW = new Set("empty empty_like empty_strided new_empty new_zeros zeros zeros_like ones ones_like full full_like".split(" ")); // prettier-ignore
 

@@ -4,7 +4,8 @@
  */
 import { UsageError } from "../../../errors.js";
 import { DTYPES, isDType } from "../../types/dtype.js";
-import { type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "../arrays.js"; // prettier-ignore
+import { build, type Dense, dense, FUNCTIONS, joined, map, PAIRS, part, permuted, product, reduction, reshaped, scalar, shard } from "../arrays.js"; // prettier-ignore
+import { dimsOf, normOf } from "./evaluate-norms.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, type FxRef, isRef } from "./fx.js";
 import { positional } from "./parameters.js";
 
@@ -17,7 +18,7 @@ interface Place {
 }
 
 /** Results that lie where their first argument does; of the second row, where its elements follow one another. */
-const VIEWS = new Set("wait_tensor getitem view _unsafe_view unsqueeze squeeze alias detach expand t transpose permute slice select split split_with_sizes chunk".split(" ")); // prettier-ignore
+const VIEWS = new Set("wait_tensor getitem view _unsafe_view unsqueeze squeeze alias detach expand t transpose permute slice select split split_with_sizes chunk unbind".split(" ")); // prettier-ignore
 const VIEWS_OF_ROWS = new Set(["reshape", "flatten", "contiguous"]);
 
 const TWO: Readonly<Record<string, string>> = {
@@ -179,10 +180,6 @@ export class FxReference {
     };
     const [a, b, c, d, e] = args;
     if (name.endsWith("getitem")) return (of((a as { node: string }).node) as readonly Dense[])[Number(b)]!;
-    const dims = (x: Dense, given: FxArgument | undefined): number[] => {
-      const list = given == null ? [] : Array.isArray(given) ? given.map(Number) : [Number(given)];
-      return list.length === 0 ? [...x.shape.keys()] : list.map((n) => (n < 0 ? n + x.shape.length : n));
-    };
     const scaledBy = (x: Dense, by: number): Dense => (by === 1 ? x : map((v) => v * by, x));
     if (name === "div" && c != null) return map((p, q) => (c === "floor" ? Math.floor(p / q) : Math.trunc(p / q)), value(a), value(b)); // prettier-ignore
     if (Object.hasOwn(TWO, name)) return map(PAIRS[TWO[name]!]!, value(a), scaledBy(value(b), Number(name === "div" ? 1 : (c ?? 1)))); // prettier-ignore
@@ -190,7 +187,7 @@ export class FxReference {
     if (Object.hasOwn(FUNCTIONS, name)) return map(FUNCTIONS[name]!, value(a));
     if (Object.hasOwn(FOLDED, name)) {
       const x = value(a);
-      const along = dims(x, b);
+      const along = dimsOf(x, b);
       const kept = along.reduce((y, n) => reduction(FOLDED[name]!, y, n), x);
       return c === true
         ? kept
@@ -199,6 +196,8 @@ export class FxReference {
             kept.shape.filter((_, n) => !along.includes(n)),
           );
     }
+    const norm = normOf(node, name, value);
+    if (norm !== null) return norm;
     switch (name) {
       case "mm":
       case "bmm":
@@ -247,16 +246,16 @@ export class FxReference {
         return permuted(value(a), [1, 0]);
       case "transpose": {
         const x = value(a);
-        const [p, q] = [dims(x, b)[0]!, dims(x, c)[0]!];
+        const [p, q] = [dimsOf(x, b)[0]!, dimsOf(x, c)[0]!];
         return permuted(x, x.shape.map((_, n) => (n === p ? q : n === q ? p : n))); // prettier-ignore
       }
       case "permute":
-        return permuted(value(a), dims(value(a), b));
+        return permuted(value(a), dimsOf(value(a), b));
       case "slice":
       case "select": {
         // prettier-ignore
         const x = value(a);
-        const dim = dims(x, b ?? 0)[0]!;
+        const dim = dimsOf(x, b ?? 0)[0]!;
         const length = x.shape[dim]!;
         const bound = (v: FxArgument | undefined, otherwise: number): number => Math.min(length, v == null ? otherwise : Number(v) < 0 ? Number(v) + length : Number(v)); // prettier-ignore
         const from = bound(c, 0);
@@ -269,7 +268,7 @@ export class FxReference {
       case "split_with_sizes": {
         // prettier-ignore
         const x = value(a);
-        const dim = dims(x, c ?? 0)[0]!;
+        const dim = dimsOf(x, c ?? 0)[0]!;
         const length = x.shape[dim]!;
         const sizes = Array.isArray(b) ? b.map(Number) : Array.from({ length: Math.ceil(length / Number(b)) }, (_, i) => Math.min(Number(b), length - i * Number(b))); // prettier-ignore
         let at = 0;
@@ -281,35 +280,40 @@ export class FxReference {
       }
       case "cat": {
         const parts = (a as readonly FxArgument[]).map(value);
-        return joined(parts, dims(parts[0]!, b ?? 0)[0]!);
+        return joined(parts, dimsOf(parts[0]!, b ?? 0)[0]!);
       }
-      case "_softmax":
-      case "softmax": {
-        // prettier-ignore
+      case "stack": {
+        const dim = Number(b ?? 0) < 0 ? Number(b) + shape!.length : Number(b ?? 0);
+        return joined((a as readonly FxArgument[]).map((x) => reshaped(value(x), shape!.with(dim, 1))), dim); // prettier-ignore
+      }
+      case "unbind": {
         const x = value(a);
-        const dim = dims(x, b)[0]!;
-        const powers = map((v, most) => Math.exp(v - most), x, reduction("max", x, dim));
-        return map(PAIRS["div"]!, powers, reduction("sum", powers, dim));
+        const dim = dimsOf(x, b ?? 0)[0]!;
+        const own = x.shape.filter((_, n) => n !== dim);
+        return Array.from({ length: x.shape[dim]! }, (_, i) => reshaped(part(x, x.shape.map((_, n) => (n === dim ? i : 0)), x.shape.with(dim, 1)), own)); // prettier-ignore
       }
-      case "rms_norm":
-      case "_fused_rms_norm": {
-        // prettier-ignore
+      case "repeat": {
         const x = value(a);
-        const count = (b as readonly number[]).length;
-        const last = Array.from({ length: count }, (_, i) => x.shape.length - count + i);
-        const mean = last.reduce((y, n) => reduction("mean", y, n), map((v) => v * v, x)); // prettier-ignore
-        const scale = map((m) => 1 / Math.sqrt(m + Number(d ?? 2 ** -23)), mean);
-        const y = map((v, by, w) => v * by * w, x, scale, c == null ? scalar(1) : value(c));
-        // Torch's own is a tuple, which has no shape.
-        return name === "_fused_rms_norm" && shape === undefined ? [y, scale] : y;
+        const all = reshaped(x, [...shape!.slice(x.shape.length).map(() => 1), ...x.shape]);
+        return (b as readonly number[]).reduce((y, n, dim) => joined(Array.from({ length: n }, () => y), dim), all); // prettier-ignore
       }
-      case "_log_softmax":
-      case "log_softmax": {
-        // prettier-ignore
+      case "repeat_interleave": {
         const x = value(a);
-        const total = reduction("sum", map(Math.exp, x), dims(x, b)[0]!);
-        return map((v, sum) => v - Math.log(sum), x, total);
+        const dim = dimsOf(x, c)[0]!;
+        return build(shape!, (index) => x.data[index.reduce((at, i, n) => at * x.shape[n]! + (n === dim ? Math.floor(i / Number(b)) : i), 0)]!); // prettier-ignore
       }
+      case "glu": {
+        const x = value(a);
+        const dim = dimsOf(x, b ?? -1)[0]!;
+        return map((v, gate) => v / (1 + Math.exp(-gate)), shard(x, dim, 0, 2), shard(x, dim, 1, 2));
+      }
+      case "fma":
+        return map((x, y, z) => x * y + z, value(a), value(b), value(c));
+      case "addcmul":
+      case "addcdiv": // prettier-ignore
+        return map((x, y, z) => x + Number(d ?? 1) * (name === "addcmul" ? y * z : y / z), value(a), value(b), value(c)); // prettier-ignore
+      case "lerp":
+        return map((x, y, by) => x + by * (y - x), value(a), value(b), value(c));
       case "full":
       case "full_like":
       case "scalar_tensor": // prettier-ignore

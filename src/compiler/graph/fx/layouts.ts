@@ -305,6 +305,11 @@ class Realizer extends Stacking {
           order,
         });
       }
+      case "repeat": {
+        // A rank's own indices stay beside each other, so what is cut stays cut.
+        const { id, mode } = this.value(x, want);
+        return this.emit(node, mode, "repeat", [id], { dim: node.dim!, times: node.times! });
+      }
       case "slice": {
         const { id, mode } = this.value(x, want);
         const cut = isSharded(mode) ? dimOf(mode) : -1;

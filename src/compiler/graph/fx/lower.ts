@@ -18,7 +18,7 @@ import { UsageError } from "../../../errors.js";
 import { compileGraph, type GraphCompileOptions } from "../compile.js";
 import { type Graph, GRAPH_OPS } from "../graph.js";
 import { type Lifetime, planBuffers } from "./buffers.js";
-import { bytesOf, type ConversionSeconds, type Measured, type MeasuredConversions, nodeSeconds } from "./baseline.js";
+import { type ConversionSeconds, type Measured, type MeasuredConversions, nodeSeconds, readBytes } from "./baseline.js";
 import { type Binding, type EdgeVerdict, type Lowered, namesIn, type Part, shapeOf, us } from "./partition.js";
 import { asFx, CONVERTS, type FxGraph, isExchange } from "./fx.js";
 import { type Realization, realize } from "./layouts.js";
@@ -247,7 +247,7 @@ class Partition {
     const measured = atoms.flatMap((a) => this.options.measured?.[a] ?? []);
     if (measured.length === atoms.length) return atoms.reduce((sum, a) => sum + this.baselineOf(a), 0);
     const reads = new Set(atoms.flatMap((a) => this.region.computing(a).flatMap((n) => n.inputs)).filter((x): x is string => typeof x === "string" && !atoms.includes(this.region.fxOf(x)))); // prettier-ignore
-    const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + bytesOf(this.region.core.nodes.get(id)!, this.dims), 0); // prettier-ignore
+    const bytes = (ids: Iterable<string>): number => [...ids].reduce((sum, id) => sum + readBytes(id, this.region.core, this.dims), 0); // prettier-ignore
     const operation = { loaded: bytes(reads), stored: bytes(this.region.resultsOf(atoms)), scalarOps: 0, tensorOps: 0 };
     return predictOperation(operation, this.machine);
   }

@@ -13,6 +13,8 @@ export interface CoreNode {
   readonly op: string;
   readonly inputs: readonly (string | number)[];
   readonly dim?: number;
+  /** Of a repeat: how often it has each index of its dimension. */
+  readonly times?: number;
   /** Of an iota: the dimension along which it counts. */
   readonly along?: number;
   /** Of a permute; of a placeholder whose memory is taken as it lies: the FX tensor's dimensions, the slowest first. */
@@ -145,6 +147,25 @@ export class Making implements Core {
     const ranges = shape.map((n, d): [Extent, Extent] => (d === dim ? [from, to] : [0, n]));
     const isWhole = from === 0 && sameExtent(to, shape[dim]!);
     return isWhole ? x : this.make("slice", [x], shape.with(dim, count), dtype, { ranges });
+  }
+
+  /** Each index of a dimension so often, one behind the other. */
+  protected repeat(x: string, dim: number, times: number): string {
+    const { shape, dtype } = this.of(x);
+    if (times === 1) return x;
+    return this.make("repeat", [x], shape.with(dim, tidy(extent("mul", shape[dim]!, times))), dtype, { dim, times });
+  }
+
+  /** As large as a shape: dimensions of one element, and those that are not there, are repeated. @throws Unknown for sizes that only a launch knows */
+  protected expand(x: string, shape: readonly Extent[]): string {
+    const { shape: from } = this.of(x);
+    let value = this.reshape(x, [...shape.slice(from.length).map(() => 1), ...from]);
+    shape.forEach((n, d) => {
+      if (sameExtent(this.of(value).shape[d]!, n)) return;
+      if (typeof n !== "number") throw new Unknown(`how often it repeats its dimension ${d}, only the launch knows`);
+      value = this.repeat(value, d, n);
+    });
+    return value;
   }
 
   protected fold(fn: string, x: string, dims: readonly number[], keep: boolean): string {

@@ -1,4 +1,4 @@
-/** FX nodes that are others in a row: constants, indices, bounds, masks, and the logarithm of softmax. */
+/** FX nodes that are others in a row: constants, indices, bounds, masks, sums of products. */
 import { UsageError } from "../../../errors.js";
 import { DTYPES, isDType } from "../../types/dtype.js";
 import { decode, encode } from "../../types/formats.js";
@@ -16,7 +16,7 @@ export class Rewrites extends Compounds {
 
   /** The value of a node that others say as well; null for one that is no such node. */
   protected rewritten({ name: of, args = [], shape = [], dtype: written }: FxNode, name: string): string | null {
-    const [a, b, c] = args;
+    const [a, b, c, d] = args;
     const dtype = dtypeOf(written);
     const plain = name.replace(/_$/, "");
     switch (plain) {
@@ -56,16 +56,26 @@ export class Rewrites extends Compounds {
         const xs = plain === "bitwise_not" ? [this.tensor(a)] : [this.tensor(a), this.tensor(b)];
         return this.pointwise(BITWISE[plain]!, xs, dtype);
       }
-      case "_log_softmax":
-      case "log_softmax": {
+      case "fma":
+        return this.pointwise("add", [this.pointwise("mul", [this.operand(a), this.operand(b)], dtype), this.operand(c)], dtype); // prettier-ignore
+      case "addcmul":
+      case "addcdiv": {
         // prettier-ignore
-        const x = this.cast(this.tensor(a), dtype) as string;
-        const rank = this.of(x).shape.length;
-        const dim = Number(b) < 0 ? Number(b) + rank : Number(b);
-        if (!(dim in this.of(x).shape)) throw new UsageError(`node '${of}' names dimension ${dim} of a tensor that has ${rank}`, "dump the graph with torch's own shapes"); // prettier-ignore
-        const less = this.pointwise("sub", [x, this.fold("max", x, [dim], true)], dtype);
-        const sum = this.fold("sum", this.pointwise("exp", [less], dtype), [dim], true);
-        return this.pointwise("sub", [less, this.pointwise("log", [sum], dtype)], dtype);
+        const factor = scalarOf(d, 1);
+        const term = this.pointwise(plain === "addcmul" ? "mul" : "div", [this.operand(b), this.operand(c)], dtype);
+        return this.pointwise("add", [this.operand(a), factor === 1 ? term : this.pointwise("mul", [term, factor], dtype)], dtype); // prettier-ignore
+      }
+      case "lerp": {
+        const way = this.pointwise("sub", [this.operand(b), this.operand(a)], dtype);
+        return this.pointwise("add", [this.operand(a), this.pointwise("mul", [way, this.operand(c)], dtype)], dtype);
+      }
+      case "glu": {
+        const x = this.tensor(a);
+        const { shape: from } = this.of(x);
+        const dim = Number(b ?? -1) < 0 ? Number(b ?? -1) + from.length : Number(b);
+        const half = shape[dim]!;
+        const [value, gate] = [this.slice(x, dim, 0, half), this.slice(x, dim, half, half)];
+        return this.pointwise("mul", [value, this.pointwise("sigmoid", [gate], dtype)], dtype);
       }
       default:
         return null;

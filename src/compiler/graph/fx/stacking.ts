@@ -96,8 +96,10 @@ export abstract class Stacking extends Emitting {
   }
 
   /** How a view looks that leaves the dimension in front as it is. */
-  private viewOf({ op, order = [], ranges = [], shape }: CoreNode, from: readonly Extent[]): Partial<GraphNode> {
+  private viewOf(node: CoreNode, from: readonly Extent[]): Partial<GraphNode> {
+    const { op, order = [], ranges = [], shape } = node;
     if (op === "permute") return { order: [0, ...order.map((d) => d + 1)] };
+    if (op === "repeat") return { dim: node.dim! + 1, times: node.times! };
     if (op === "reshape") return { shape: this.whole(shape, "stacked") };
     return { ranges: [{}, ...ranges.map(([a, b], d) => (a === 0 && sameExtent(b, from[d]!) ? {} : { from: a, to: b }))] }; // prettier-ignore
   }
