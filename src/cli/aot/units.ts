@@ -68,7 +68,7 @@ export async function buildUnits(
     try {
       for (const unit of units) {
         begun++;
-        requireRoom(unit.manifest, unit.arch);
+        requireRoom(unit);
         jobs.push(run(unit));
         jobs.at(-1)!.catch(() => {}); // told below, where all are waited for
         progress.now(`compiling ${unit.name} for ${unit.arch}`);
@@ -95,7 +95,8 @@ export async function buildUnits(
 }
 
 /** What the architecture allows no kernel is an error now, not when it is loaded. @throws UsageError */
-function requireRoom({ kernels, plan }: Manifest, arch: string): void {
+function requireRoom({ identity, manifest, arch }: Unit): void {
+  const { kernels, plan } = manifest;
   // Hosts have kernels alone; measured plans are asked for without libraries.
   const steps = plan.choices.flatMap((choice) => choice.steps);
   if (steps.some(({ kind }) => kind === "library"))
@@ -106,7 +107,8 @@ function requireRoom({ kernels, plan }: Manifest, arch: string): void {
       "leave `copies` out of --mapping",
     );
   const { blockSharedBytes, maxBlockThreads } = architectureOf(arch);
-  for (const { name, sharedBytes, blockThreads } of kernels) {
+  for (const { name: way, sharedBytes, blockThreads } of kernels) {
+    const name = `${identity.collective} of ${identity.source}${way === identity.collective ? "" : `, done as ${way},`}`;
     if (sharedBytes > blockSharedBytes)
       throw new UsageError(
         `${name} needs ${sharedBytes} bytes of shared memory a block, and ${arch} has ${blockSharedBytes}`,
