@@ -141,7 +141,7 @@ class Sizes:
         for name, symbol in self.symbols.items():
             about = found[name] = {}
             limits = self._env.var_to_range.get(symbol)
-            hints = getattr(self._env, "backed_var_to_val", None) or getattr(self._env, "var_to_val", {})
+            hints = self._env.backed_var_to_val if hasattr(self._env, "backed_var_to_val") else getattr(self._env, "var_to_val", {})
             for key, value in (("min", limits and limits.lower), ("max", limits and limits.upper), ("hint", hints.get(symbol))):
                 # Infinity is no integer, and neither is what nobody knows.
                 if getattr(value, "is_Integer", False) or type(value) is int:

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { FxReference } from "../../src/compiler/graph/fx/evaluate.js";
 import { atSizes } from "../../src/compiler/graph/fx/fx.js";
 import { type FxGraph, lower, type Lowered } from "../../src/compiler/graph/index.js";
-import { Dump, expectLowered } from "./fx-support.js";
+import { Dump, expectLowered, lengthArgument } from "./fx-support.js";
 
 const LEGAL = { ranks: 2, fuse: "legal" } as const;
 const reduceIn = (d: Dump, x: string): string => d.wait(d.call("_c10d_functional.all_reduce_.default", [x, "sum", "tp"], d.shapeOf(x))); // prettier-ignore
@@ -190,6 +190,22 @@ describe("what nobody returns stays", () => {
     expect(steps(lower(graph([]), LEGAL))).toEqual(["program all_reduce_1 + relu_1", "caller scale_1"]);
     expect(steps(lower(graph(["wait_tensor_1"]), LEGAL))).toEqual(["program all_reduce_1", "caller scale_1", "caller relu_1"]); // prettier-ignore
     expect(() => lower(graph(["x"]), LEGAL)).toThrow("node 'scale_1' changes 'x', which is none of its arguments");
+  });
+
+  test("a check is carried out, and nothing waits for it: programs reach over it, and what the host does takes no time on the GPU, and no memory there", () => {
+    const d = new Dump(2, "float32", "region", { s: { min: 2, max: 64, hint: 8 } });
+    const x = d.input("x", ["s", 6]);
+    const scaled = d.pointwise("mul", x, 2);
+    const isEnough = d.call("_operator.ge", [lengthArgument("s"), 4], null);
+    const check = d.call("aten._assert_scalar.default", [isEnough, "too few rows"], null);
+    const async = d.call("aten._assert_async.msg", [d.call("aten.any.default", [x], [], { dtype: "bool" }), "no rows"], null); // prettier-ignore
+    const sum = d.reduce(scaled);
+    const lowered = lower(d.graph(sum), LEGAL);
+    expect(steps(lowered).sort()).toEqual(["caller _assert_async_1", "caller _assert_scalar_1", "caller any_1", "caller ge_1", "program mul_1 + all_reduce_1"]); // prettier-ignore
+    const seconds = new Map(lowered.parts.map((p) => [p.nodes[0], [p.seconds, p.baseline]]));
+    for (const name of [isEnough, check]) expect(seconds.get(name)).toEqual([0, 0]);
+    expect(seconds.get(async)![0]).toBeGreaterThan(0);
+    expect(lowered.buffers.tensors.map((t) => t.tensor).sort()).toEqual(["all_reduce_1", "any_1"]);
   });
 
   test("but what is made for nobody goes", () => {

@@ -9,6 +9,8 @@ import { baseOf, named, positional } from "./parameters.js";
 export interface Effects {
   /** By node that changes what others see: the nodes that are tensors in that memory, as its arguments name them. */
   readonly changes: ReadonlyMap<string, readonly string[]>;
+  /** Nodes that change nothing, and are carried out for what they may refuse: wherever in the order, as long as it is behind what they look at. */
+  readonly checks: ReadonlySet<string>;
   /** By node that may be a copy, or not, the node that changes later what it may be a copy of. */
   readonly copies: ReadonlyMap<string, string>;
   /** By node, how many of `changes` stand before it. */
@@ -23,6 +25,9 @@ const COPIES = new Set(
 );
 /** New memory that nothing is in, or numbers alone. */
 const NEW = new Set("empty empty_like empty_strided new_empty new_zeros zeros zeros_like ones ones_like full full_like".split(" ")); // prettier-ignore
+
+/** Calls of torch's own that look at a value, and do nothing else. */
+const CHECKS = /^aten\.(_assert_\w+|_functional_assert_\w+|sym_constrain_range\w*)$/;
 
 const nameOf = (node: FxNode): string =>
   baseOf(node.target ?? "")
@@ -57,6 +62,7 @@ export function effectsOf(fx: FxGraph): Effects {
     return [...memory].every(isNew) && [...before].every((name) => users.get(name)!.every((u) => u === node || before.has(u.name))); // prettier-ignore
   };
   const changes = new Map<string, readonly string[]>();
+  const checks = new Set<string>();
   const epochs = new Map<string, number>();
   for (const node of fx.nodes) {
     epochs.set(node.name, changes.size);
@@ -65,7 +71,8 @@ export function effectsOf(fx: FxGraph): Effects {
     const isCalledFor = node.op === "call_function" && users.get(node.name)!.length === 0 && !isKnown(node) && (node.shape === undefined || !/^(aten|prims)\./.test(baseOf(node.target ?? ""))); // prettier-ignore
     if (isCalledFor && targets.length === 0 && !/^(aten|prims)\./.test(baseOf(node.target ?? ""))) targets = refsOf(node); // prettier-ignore
     const memory = rootsOf(targets);
-    if (isCalledFor || (targets.length > 0 && !isPrivate(node, memory))) changes.set(node.name, targets);
+    if (isCalledFor && targets.length === 0 && CHECKS.test(baseOf(node.target ?? ""))) checks.add(node.name);
+    else if (isCalledFor || (targets.length > 0 && !isPrivate(node, memory))) changes.set(node.name, targets);
     const first = VIEWS.has(nameOf(node)) ? namesIn(node.args?.[0] ?? Object.values(node.kwargs ?? {})[0]) : [];
     // What nobody knows of may lie where any of its arguments does.
     const others = node.op !== "call_function" || isKnown(node) || NEW.has(nameOf(node)) ? [] : refsOf(node);
@@ -78,5 +85,5 @@ export function effectsOf(fx: FxGraph): Effects {
     const later = [...changes].find(([by, targets]) => place.get(by)! > place.get(node.name)! && [...rootsOf(targets)].some((r) => memory.has(r))); // prettier-ignore
     if (later !== undefined) copies.set(node.name, later[0]);
   }
-  return { changes, copies, epochs };
+  return { changes, checks, copies, epochs };
 }

@@ -218,7 +218,8 @@ class Partition {
     const measured = [atom, ...this.region.absorbedBy(atom)].flatMap((name) => this.options.measured?.[name] ?? []);
     const floor = this.floorOf(atom, this.dims);
     // What was measured grows as the model says.
-    if (measured.length > 0) return (measured.reduce((a, b) => a + b) * floor) / this.floorOf(atom, this.usual);
+    if (measured.length > 0 && floor > 0)
+      return (measured.reduce((a, b) => a + b) * floor) / this.floorOf(atom, this.usual);
     if (this.region.conversionsIn([atom]).length === 0) return floor;
     const { program } = this.attempt([atom]);
     if (program === null) return floor;
@@ -226,7 +227,7 @@ class Partition {
   }
 
   private floorOf(atom: string, dims: DimValues): number {
-    return nodeSeconds(atom, this.region.core, this.machine, this.options.ranks, dims);
+    return this.region.isOfHost(atom) ? 0 : nodeSeconds(atom, this.region.core, this.machine, this.options.ranks, dims);
   }
 
   private programSeconds({ realization, seconds }: Program): number {
@@ -453,14 +454,17 @@ class Partition {
   private lifetimes(order: readonly (readonly string[])[], symmetric: ReadonlySet<string>): Lifetime[] {
     const stepOf = (atom: string): number => order.findIndex((p) => p.includes(atom));
     return order.flatMap((atoms, from) =>
-      this.region.resultsOf(atoms).map((id): Lifetime => {
-        const { shape, dtype } = this.region.core.nodes.get(id)!;
-        const bytes = sizeOf(shapeAt(shape, this.dims)) * (isDType(dtype) ? DTYPES[dtype].bytes : 8);
-        const readers = [...(this.region.readers.get(id) ?? [])].map(stepOf);
-        const to = this.region.results.has(id) ? order.length : Math.max(from, ...readers);
-        const tensor = this.region.nameOf(id);
-        return { tensor, bytes, isSymmetric: symmetric.has(tensor), from, to };
-      }),
+      this.region
+        .resultsOf(atoms)
+        .filter((id) => !this.region.isOfHost(this.region.fxOf(id)))
+        .map((id): Lifetime => {
+          const { shape, dtype } = this.region.core.nodes.get(id)!;
+          const bytes = sizeOf(shapeAt(shape, this.dims)) * (isDType(dtype) ? DTYPES[dtype].bytes : 8);
+          const readers = [...(this.region.readers.get(id) ?? [])].map(stepOf);
+          const to = this.region.results.has(id) ? order.length : Math.max(from, ...readers);
+          const tensor = this.region.nameOf(id);
+          return { tensor, bytes, isSymmetric: symmetric.has(tensor), from, to };
+        }),
     );
   }
 }

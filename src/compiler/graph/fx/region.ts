@@ -30,7 +30,7 @@ export class Region {
   constructor(readonly fx: FxGraph) {
     this.effects = effectsOf(fx);
     this.core = coreOf(fx, this.effects);
-    for (const name of this.effects.changes.keys()) this.keep(name);
+    for (const name of [...this.effects.changes.keys(), ...this.effects.checks]) this.keep(name);
     const given = outputsOf(fx).map((name) => this.core.values.get(name) ?? name);
     given.forEach((id) => this.keep(id));
     this.results = new Set(given.flatMap((id) => this.basesOf(id)));
@@ -134,6 +134,14 @@ export class Region {
   /** Whether an atom exchanges something between ranks in a way that collc does not know. */
   isUnknownExchange(atom: string): boolean {
     return this.core.unknown.has(atom) && isExchange(this.fx.nodes.find((n) => n.name === atom)!.target ?? "");
+  }
+
+  /** Whether a node computes with sizes and truth values alone, as the host does: no tensor goes into it, and none comes out. */
+  isOfHost(name: string): boolean {
+    const node = this.fx.nodes.find((n) => n.name === name)!;
+    if (node.op !== "call_function" || node.shape !== undefined) return false;
+    const parts = [...this.core.nodes.values()].filter((n) => n.fx === name);
+    return parts.every((n) => n.dtype === "") && refsOf(node).every((r) => this.isOfHost(r));
   }
 
   /** Values of atoms that others use. */
