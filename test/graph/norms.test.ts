@@ -157,6 +157,30 @@ test("what is expanded stays cut among the ranks, summands stay summands, and ro
   expect(make((d, wide) => d.reduce(d.pointwise("exp", wide)))).toEqual(["exp_1 + all_reduce_1"]);
 });
 
+test("one number of each rank's own, expanded, is cut among the ranks, and so is what a rank cuts out of one tensor", () => {
+  const d = new Dump(2);
+  const one = d.input("one", []);
+  const wide = d.call("aten.expand.default", [one, [4, 6]], [4, 6]);
+  const lowered = expectLowered(d.graph(d.gather(d.pointwise("mul", wide, d.input("x", [4, 6])))), LEGAL);
+  expect(fused(lowered)).toEqual(["mul_1 + all_gather_into_tensor_1"]);
+  expect(lowered.parts.flatMap((p) => (p.kind === "program" ? p.inputs.map((b) => b.tensor) : []))).toEqual(["one", "x"]); // prettier-ignore
+});
+
+test("a step on the way to a node's value is nobody's tensor: halves of the dimension that is cut stay with the caller, and so does what is made of them", () => {
+  const d = new Dump(2);
+  const [x, y] = [d.input("x", [4, 6]), d.input("y", [6])];
+  const gated = d.call("aten.glu.default", [x, 0], [2, 6]);
+  const lowered = expectLowered(
+    d.graph(d.gather(gated), d.gather(d.call("aten.repeat.default", [y, [2]], [12]))),
+    LEGAL,
+  );
+  expect(fused(lowered)).toEqual(["all_gather_into_tensor_1", "all_gather_into_tensor_2"]);
+  expect(lowered.edges.map((e) => e.why)).toEqual([
+    "'glu_1' takes a part of the dimension that is cut among the ranks",
+  ]);
+  expect(lowered.parts.flatMap((p) => (p.kind === "program" ? p.inputs.map((b) => b.tensor) : []))).toEqual(["glu_1", "y"]); // prettier-ignore
+});
+
 test("of a size that only the launch knows: what has it is expanded, what gets it stays with the caller", () => {
   const d = new Dump(2, "float32", "region", { s: { min: 2, max: 64, hint: 8 } });
   const h = d.reduce(d.input("h", ["s", 1]));

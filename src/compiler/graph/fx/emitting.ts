@@ -45,6 +45,11 @@ export class Emitting {
     return { id, mode };
   }
 
+  /** Whether it is an FX node's value, which its maker can give, and not a step on the way to one. */
+  protected isValue(node: CoreNode): boolean {
+    return [...this.core.values.values()].includes(node.id);
+  }
+
   protected isMadeInside(node: CoreNode): boolean {
     if (!VIEW_OPS.has(node.op)) return this.isInside(node);
     return node.inputs.some((x) => typeof x === "string" && this.isMadeInside(this.at(x)));

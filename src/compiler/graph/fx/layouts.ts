@@ -10,6 +10,7 @@ import { type Graph, GRAPH_FORMAT, GRAPH_OPS, type GraphNode, type GraphOperand 
 import { showExtent } from "../../check/extents.js";
 import { type Extent, extent, extentNames, productOf, sameExtent } from "../../types/extent.js";
 import { type Core, type CoreNode, VIEW_OPS } from "./core.js";
+import { ownShape } from "./emitting.js";
 import { CONVERTS } from "./fx.js";
 import { described, dimOf, isPartial, isSharded, type Mode, type Realized, sharded, Unfusable, type Wanted, wantedAs } from "./modes.js"; // prettier-ignore
 import { tidy } from "./sizes.js";
@@ -129,7 +130,7 @@ class Realizer extends Stacking {
         return this.view(node, want);
       } catch (error) {
         // A view of what others make can be made by them.
-        if (!(error instanceof Unfusable) || this.isMadeInside(node)) throw error;
+        if (!(error instanceof Unfusable) || this.isMadeInside(node) || !this.isValue(node)) throw error;
         return this.leaf(node, want);
       }
     }
@@ -340,7 +341,7 @@ class Realizer extends Stacking {
       return emit(id, sharded(dim));
     }
     let reason = new Unfusable(`'${node.fx}' joins or splits the dimension that is cut among the ranks`);
-    for (const d of alike(from, before(to, dimOf(want))))
+    for (const d of alike(ownShape(from), before(to, dimOf(want))))
       try {
         return emit(this.value(x, sharded(d)).id, want);
       } catch (error) {

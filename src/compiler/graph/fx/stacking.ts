@@ -40,7 +40,7 @@ export abstract class Stacking extends Emitting {
         return this.stackedView(node);
       } catch (error) {
         // A view of what others make can be made by them.
-        if (!(error instanceof Unfusable) || this.isMadeInside(node)) throw error;
+        if (!(error instanceof Unfusable) || this.isMadeInside(node) || !this.isValue(node)) throw error;
         return this.leaf(node, "stacked");
       }
     }
