@@ -15,11 +15,13 @@ import { PIPELINE } from "./passes/pipeline.js";
 import { continuePasses, isReached, runPasses } from "./passes/runner.js";
 import { OutOfReach, type Refusal } from "./passes/support/message-plans.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
+import { messageFloor } from "./program/message-floor.js";
 import { messageProblems } from "./program/message-order.js";
 import { type Candidate, choiceWith } from "./program/plan.js";
 import { besideProblems } from "./program/step-schedule.js";
 import { beyondReach, type KernelStep, stepsOf, type Uncut } from "./program/steps.js";
 import { SourceFile } from "./source.js";
+import type { DimValues } from "./types/extent.js";
 
 /** The kernel after one pass, for looking into the compiler. */
 export interface Snapshot {
@@ -121,27 +123,54 @@ export function compiledOf(front: Front, lowered: Kernel): CompileResult {
   return resultOf({ ...front, diagnostics: [...diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
 }
 
-/** A program of one way half made: its messages and what lies between them, but not what synchronises that, which takes longest. */
-export interface Outline {
+/** A program of one way begun: its messages are known, but not what goes on beside them. */
+export interface Sketch {
   /** All of it in one kernel, at rank level. */
   readonly kernel: Kernel;
-  readonly steps: readonly KernelStep[];
-  /** The rest of the way; see `compiledOf`. */
+  /** Seconds that it takes at the least. */
+  readonly leastSeconds: (dims: DimValues) => number;
+  /** The next part of the way; null where it turns out that there is no program. */
+  readonly outline: () => Outline | null;
+  /** All of the way; see `compiledOf`. */
   readonly finished: () => CompileResult;
 }
 
-/** The outline of one kernel, or the result that says why there is no program for ranks so far apart. */
-export function outlineOf(front: Front, lowered: Kernel): Outline | CompileResult {
+/** A program of one way half made: its messages and what lies between them, but not what synchronises that, which takes longest. */
+export interface Outline {
+  readonly kernel: Kernel;
+  readonly steps: readonly KernelStep[];
+}
+
+/** The sketch of one kernel, or the result that says why there is no program for ranks so far apart. */
+export function sketchOf(front: Front, lowered: Kernel): Sketch | CompileResult {
   const { options } = front;
   const snapshots: Snapshot[] = [];
-  const next = PIPELINE.findIndex(({ name }) => name === "derive-sync");
+  const before = (pass: string): number => PIPELINE.findIndex(({ name }) => name === pass);
+  const [first, next] = [before("overlap-messages"), before("derive-sync")];
   const kernel = runUnlessRefused(snapshots, (observe) =>
-    runPasses(lowered, PIPELINE.slice(0, next), passOptions(options), { observe }),
+    runPasses(lowered, PIPELINE.slice(0, first), passOptions(options), { observe }),
   );
   if ("refusals" in kernel) return refused(front, kernel.refusals);
-  const steps = stepsOf(kernel, options) ?? [{ kind: "launch" as const, kernel }];
-  if ("reason" in steps) return refused(front, [refusalOf(steps)]);
-  return { kernel, steps, finished: () => finished({ front, snapshots, next }, productWarnings) };
+  let made: Outline | CompileResult | null = null;
+  const outline = (): Outline | CompileResult => (made ??= outlineFrom(kernel));
+  const outlineFrom = (begun: Kernel): Outline | CompileResult => {
+    const observe = (pass: string, k: Kernel): void => void snapshots.push({ pass, kernel: k });
+    const whole = continuePasses(begun, PIPELINE.slice(first, next), passOptions(options), { observe });
+    const steps = stepsOf(whole, options) ?? [{ kind: "launch" as const, kernel: whole }];
+    return "reason" in steps ? refused(front, [refusalOf(steps)]) : { kernel: whole, steps };
+  };
+  return {
+    kernel,
+    leastSeconds: messageFloor(kernel) ?? (() => 0),
+    outline: () => {
+      const known = outline();
+      return "steps" in known ? known : null;
+    },
+    finished: () => {
+      const known = outline();
+      return "steps" in known ? finished({ front, snapshots, next }, productWarnings) : known;
+    },
+  };
 }
 
 /** The last kernel that passes give, or why there is no program for ranks so far apart. @param snapshots those of `run` are added */

@@ -10,9 +10,9 @@ import {
   hasCopies,
   hasPackets,
   NOTHING_COMPILED,
-  type Outline,
-  outlineOf,
   type PrintedKernel,
+  type Sketch,
+  sketchOf,
   type Variant,
 } from "./compiled.js";
 import type { Diagnostic } from "./diagnostics/create.js";
@@ -21,6 +21,7 @@ import { checkOne } from "./check/check-collective.js";
 import type { CheckedCollective } from "./check/checked.js";
 import { checkCollective, parseProgram } from "./front-end.js";
 import type { Kernel } from "./ir/module.js";
+import { walk } from "./ir/visit.js";
 import { lowerCollective } from "./lower/lower-collective.js";
 import type { Machine } from "./machine/machines.js";
 import { isWhole } from "./machine/reach.js";
@@ -164,7 +165,7 @@ function domainsOf(options: CompileOptions): readonly number[] | null {
 
 /** Ways that ranks of several domains can do it in, or the first, which then says why it cannot. */
 function possible(ways: readonly WayToDo[], options: CompileOptions): readonly WayToDo[] {
-  const left = isApart(options) ? ways.filter(({ outline }) => outline() !== null) : ways;
+  const left = isApart(options) ? ways.filter(({ sketch }) => sketch() !== null) : ways;
   return left.length > 0 ? left : ways.slice(0, 1);
 }
 
@@ -173,7 +174,7 @@ interface WayToDo {
   /** Compiles it, once. */
   readonly compiled: () => CompileResult;
   /** The same as far as its messages, where ranks are apart; null where they are not, and where it cannot be done. */
-  readonly outline: () => Outline | null;
+  readonly sketch: () => Sketch | null;
   /** The way that this one is with another protocol; null for one of its own. */
   readonly base: string | null;
 }
@@ -190,18 +191,18 @@ export function usesCopyEngines(way: string): boolean {
 function variations(name: string, kernel: Kernel, options: CompileOptions, front: Front): WayToDo[] {
   const one = (own: string, lowered: Kernel, mapping: Partial<PassOptions>, base: string | null): WayToDo => {
     let made: CompileResult | null = null;
-    let begun: Outline | CompileResult | null = null;
+    let begun: Sketch | CompileResult | null = null;
     const chosen = { ...front, options: { ...options, variant: own, mapping: { ...options.mapping, ...mapping } } };
-    const outline = (): Outline | CompileResult => (begun ??= outlineOf(chosen, lowered));
+    const sketch = (): Sketch | CompileResult => (begun ??= sketchOf(chosen, lowered));
     const compiled = (): CompileResult => {
       if (!isApart(options)) return compiledOf(chosen, lowered);
-      const known = outline();
+      const known = sketch();
       return "finished" in known ? known.finished() : known;
     };
     return {
       ...{ name: own, base, compiled: () => (made ??= compiled()) },
-      outline: () => {
-        const known = isApart(options) ? outline() : null;
+      sketch: () => {
+        const known = isApart(options) ? sketch() : null;
         return known !== null && "finished" in known ? known : null;
       },
     };
@@ -257,7 +258,7 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
   const found = ways.find((way) => way.name === name);
   if (found !== undefined) return found;
   if (name === lowered.name && ways.length === 0)
-    return { name, base: null, compiled: () => compiledOf(front, lowered), outline: () => null };
+    return { name, base: null, compiled: () => compiledOf(front, lowered), sketch: () => null };
   const known = ways.length === 0 ? lowered.name : ways.map((way) => way.name).join(", ");
   throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
 }
@@ -273,7 +274,7 @@ function movedElements({ body: { ops } }: Kernel): Extent | null {
 }
 
 /** A way as plans compare it. Where ranks are apart it is compiled when its time or its kernels are asked for. */
-function lazyCandidate({ name, compiled, outline }: WayToDo, made: (variant: Variant) => void): Candidate {
+function lazyCandidate({ name, compiled, sketch }: WayToDo, made: (variant: Variant) => void): Candidate {
   let known: Candidate | null = null;
   const candidate = (): Candidate => {
     if (known !== null) return known;
@@ -281,10 +282,10 @@ function lazyCandidate({ name, compiled, outline }: WayToDo, made: (variant: Var
     made(variant);
     return (known = candidateOf(variant));
   };
-  const begun = outline();
+  const begun = sketch();
   if (begun === null) return candidate();
   return {
-    ...{ name, outline: { kernel: begun.kernel, steps: begun.steps } },
+    ...{ name, sketch: begun },
     get kernel() {
       return candidate().kernel;
     },
@@ -304,11 +305,11 @@ function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tun
   let made: Omit<CompileResult, keyof Front | "machine" | "ways" | "isMeasured"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
-    const by = movedElements(lowered) ?? sizeOf(ways[0]!.outline()?.kernel ?? ways[0]!.compiled().kernel!);
+    const by = movedElements(lowered) ?? sizeOf(ways[0]!.sketch()?.kernel ?? ways[0]!.compiled().kernel!);
     const taken = tuned === null ? promising(ways, by, machine) : ways;
     // What rounds on the way is for those who ask for it by name.
-    const isExact = ({ outline, compiled }: WayToDo): boolean =>
-      roundingsOf(outline()?.kernel ?? compiled().kernel!).length === 0;
+    const isExact = ({ sketch, compiled }: WayToDo): boolean =>
+      roundingsOf(sketch()?.kernel ?? compiled().kernel!).length === 0;
     const exact = taken.filter(isExact);
     const offered = exact.length > 0 ? exact : taken;
     const variantOf = new Map<WayToDo, Variant>();
@@ -342,7 +343,7 @@ function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tun
   return {
     ...front,
     // The ways differ in what moves, not in what is multiplied.
-    diagnostics: (ways.findLast(({ base }) => base === null) ?? ways[0]!).compiled().diagnostics,
+    diagnostics: diagnosticsOf(ways.findLast(({ base }) => base === null) ?? ways[0]!, front),
     machine,
     isMeasured: tuned !== null,
     ways: all.map(({ name }) => name),
@@ -368,6 +369,14 @@ function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tun
       return program().considered;
     },
   };
+}
+
+/** What is said of a way. It is finished for that only where it multiplies: then it is seen there what multiplies. */
+function diagnosticsOf({ sketch, compiled }: WayToDo, front: Front): readonly Diagnostic[] {
+  const begun = sketch()?.kernel.body ?? null;
+  let isProduct = false;
+  if (begun !== null) walk(begun, ({ name }) => void (isProduct ||= name === "contract"));
+  return begun !== null && !isProduct ? front.diagnostics : compiled().diagnostics;
 }
 
 /** Elements of tensors at which the ways that are worth packets are looked for, and those that are worth copy engines. */

@@ -48,6 +48,16 @@ collective odd(x: T[n] local) -> y: T[n] local {
   });
 });
 
+it("follows loops over all ranks rank by rank, however many there are", () => {
+  const barriers = (hosts: number): number => {
+    const { snapshots } = compiledFor("all_gather/hierarchical", { hosts, gpus: 2 });
+    const ordered = snapshots.find(({ pass }) => pass === "derive-sync")!.kernel;
+    return [...printKernel(ordered).matchAll(/barrier/g)].length;
+  };
+  // Of loops that are taken as a whole nothing is known of a rank's own part, and each iteration is put behind a barrier.
+  expect(barriers(33)).toBe(barriers(5));
+});
+
 it("warns of products that no tensor core takes", () => {
   const result = compiledFor("matmul/reduce_scatter", { hosts: 2, gpus: 2 }, { dtype: "i8" });
   expect(result.diagnostics.map(({ code }) => code)).toEqual(["scalar-product"]);

@@ -1,9 +1,15 @@
 /** Programs of one name on pretended hosts: which of the library's ways the plan takes, and what crosses. */
+import { readdirSync } from "node:fs";
+import path from "node:path";
 import { expect, it } from "vitest";
 import { execute } from "../../src/bench/execute.js";
+import { candidateOf } from "../../src/compiler/compiled.js";
 import { compile, type CompileResult, explain } from "../../src/compiler/index.js";
+import { messageFloor } from "../../src/compiler/program/message-floor.js";
+import { secondsOf } from "../../src/compiler/program/plan.js";
 import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
+import { packageRoot } from "../../src/runtime/native.js";
 import { isAll } from "../scope.js";
 import { compiledFor, dimsFor, type Hosts } from "./programs.js";
 
@@ -141,4 +147,31 @@ it("a way that is made for a mesh is none where all ranks share addresses", () =
 
 it("there are neither packets nor copy engines between hosts", () => {
   for (const name of program("all_gather", { hosts: 2, gpus: 2 }).ways) expect(name).not.toContain("+");
+});
+
+/** Ways that no plan finishes, because their messages alone take too long, are slower than what it takes. */
+it.each([
+  ["all_reduce", { hosts: 3, gpus: 2 }],
+  ["all_gather", { hosts: 2, gpus: 2 }],
+  ["broadcast", { hosts: 4, gpus: 1 }],
+] as const)("%s on %o takes no way than which another is faster", (name, hosts) => {
+  const result = program(name, hosts);
+  const files = readdirSync(path.join(packageRoot(), "kernels", name)).map((file) => path.parse(file).name);
+  const ways = files.flatMap((file) => {
+    const compiled = compiledFor(`${name}/${file}`, hosts);
+    if (compiled.kernel === null) return [];
+    const sketch = compiled.snapshots.find(({ pass }) => pass === "engine-copies")!.kernel;
+    return [{ file, candidate: candidateOf({ name: file, compiled }), floor: messageFloor(sketch)! }];
+  });
+  const { considered, machine } = result;
+  if (name === "all_reduce") expect(considered.length).toBeLessThan(ways.length - 1);
+  for (const n of [64, 2 ** 14, 2 ** 20, 2 ** 26]) {
+    const taken = Math.min(...considered.map((v) => secondsOf(candidateOf(v), { n }, machine)));
+    for (const { file, candidate, floor } of ways) {
+      const seconds = secondsOf(candidate, { n }, machine);
+      expect(floor({ n }), file).toBeLessThanOrEqual(seconds);
+      // What rounds on the way is for those who ask for it.
+      if (file !== "quantised") expect(taken, `${file} at ${n}`).toBeLessThanOrEqual(seconds * 1.001);
+    }
+  }
 });

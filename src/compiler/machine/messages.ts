@@ -32,6 +32,12 @@ function sendingTime(bytes: number): number {
   return Math.max(MESSAGES.each.value, bytes / MESSAGES.rate.value);
 }
 
+/** What messages take at the least of which one adapter sends these, in bytes, however many steps they are of. */
+export function leastMessageSeconds(bytes: readonly number[]): number {
+  const { start, hop } = MESSAGES;
+  return bytes.length === 0 ? 0 : start.value + hop.value + bytes.reduce((sum, n) => sum + sendingTime(n), 0);
+}
+
 /** Seconds that a ring of so many ranks takes more than one hop: NCCL counts a hop a rank for a broadcast, which has no other algorithm. */
 function ringTime(ranks: number): number {
   return (ranks - 1) * MESSAGES.hop.value;

@@ -39,12 +39,17 @@ function isMessage(op: Op): boolean {
 function touchedBy(ops: readonly Op[], kernel: Kernel): readonly (readonly Access[])[] {
   const definitions = new Definitions(kernel);
   const collector = new AccessCollector(kernel);
-  const ranks = Array.from({ length: kernel.world }, (_, r) => RankValues.of(definitions, r));
-  return ops.map((op) => {
-    const found = ranks.flatMap((values) => collector.of(op, values));
-    const accesses = found.map((a) => accessOf({ ...a, rank: a.owner, position: null }));
-    return [...new Map(accesses.map((a) => [a.key, a])).values()];
-  });
+  const touched = ops.map(() => new Map<string, Access>());
+  // Rank by rank, so that what is known of one is forgotten before the next.
+  for (let rank = 0; rank < kernel.world; rank++) {
+    const values = RankValues.of(definitions, rank);
+    for (const [i, op] of ops.entries())
+      for (const access of collector.of(op, values)) {
+        const any = accessOf({ ...access, rank: access.owner, position: null });
+        if (!touched[i]!.has(any.key)) touched[i]!.set(any.key, any);
+      }
+  }
+  return touched.map((accesses) => [...accesses.values()]);
 }
 
 /** For each op the earlier ones that it must come after, by number; null if there is too much to look at. */

@@ -26,8 +26,15 @@ export interface Candidate {
   readonly steps: readonly KernelStep[];
   /** Bytes of the largest size that it is for, where not for all. */
   readonly mostBytes?: number;
-  /** What is known of the two above before they are made: both are then made when somebody asks, and nobody asks for what is hopeless. */
-  readonly outline?: { readonly kernel: Kernel; readonly steps: readonly KernelStep[] };
+  /**
+   * What is known before `kernel` and `steps` are made: both are then made when somebody asks, and nobody asks for what is hopeless. Its
+   * outline is made when somebody asks, too; null where it turns out that the way cannot be gone.
+   */
+  readonly sketch?: {
+    readonly kernel: Kernel;
+    readonly leastSeconds: (dims: DimValues) => number;
+    readonly outline: () => { readonly kernel: Kernel; readonly steps: readonly KernelStep[] } | null;
+  };
 }
 
 /** What was measured to be the fastest: `way` for sizes below a number of elements, that of the last for all others. */
@@ -96,7 +103,7 @@ export function planOf(candidates: readonly Candidate[], by: Extent, machine: Ma
   if (candidates.length === 1)
     return { plan: { by: 1, choices: [choiceWith(null, 0, first.steps)] }, used: candidates };
   const times = new Times(candidates, by, machine);
-  const sizes = sizesOf((first.outline ?? first).kernel, by);
+  const sizes = sizesOf((first.sketch ?? first).kernel, by);
   const kept = worthwhile(
     candidates.map((_, i) => i),
     sizes.map((size) => times.atSize(size)),
@@ -236,24 +243,39 @@ class Times {
 
   /** Seconds of each candidate; of those that are hopeless, infinitely many. */
   atSize(size: number): readonly number[] {
-    const floors = this.candidates.map((_, i) => this.floor(i, size));
-    const times = floors.map(() => Infinity);
+    const times = this.candidates.map(() => Infinity);
     let best = Infinity;
-    for (const i of [...floors.keys()].sort((a, b) => floors[a]! - floors[b]!)) {
-      if (floors[i]! > HOPELESS * best) break;
-      times[i] = this.of(i, size);
-      best = Math.min(best, times[i]!);
+    // The one that may be the fastest is looked at next, more closely each time.
+    const left = this.candidates.map((_, i) => ({ i, least: this.sketched(i, size), isSketch: true }));
+    while (left.length > 0) {
+      const next = left.reduce((a, b) => (b.least < a.least ? b : a));
+      if (next.least > HOPELESS * best || next.least === Infinity) break;
+      if (next.isSketch) {
+        [next.isSketch, next.least] = [false, this.floor(next.i, size)];
+        continue;
+      }
+      left.splice(left.indexOf(next), 1);
+      times[next.i] = this.of(next.i, size);
+      best = Math.min(best, times[next.i]!);
     }
     return times;
+  }
+
+  /** Seconds that a candidate takes at the least, as far as its sketch says. */
+  private sketched(i: number, size: number): number {
+    const { sketch } = this.candidates[i]!;
+    return sketch === undefined ? 0 : sketch.leastSeconds(dimsOf(sketch.kernel, this.by, size));
   }
 
   /** Seconds that a candidate takes at the least: its messages and copies, and launches that do nothing. */
   private floor(i: number, size: number): number {
     const floors = this.least.get(size) ?? [];
     this.least.set(size, floors);
+    if (floors[i] !== undefined) return floors[i];
     const candidate = this.candidates[i]!;
-    const { kernel, steps } = candidate.outline ?? candidate;
-    return (floors[i] ??= leastSeconds({ kernel, steps }, dimsOf(kernel, this.by, size), this.machine));
+    const known = candidate.sketch === undefined ? candidate : candidate.sketch.outline();
+    return (floors[i] =
+      known === null ? Infinity : leastSeconds(known, dimsOf(known.kernel, this.by, size), this.machine));
   }
 
   /** Seconds of a candidate. */
@@ -267,9 +289,9 @@ class Times {
   }
 
   fastest(size: number, among: readonly number[]): number {
-    return among.reduce((best, i) =>
-      this.floor(i, size) < this.of(best, size) && this.of(i, size) < this.of(best, size) ? i : best,
-    );
+    const isFaster = (i: number, limit: number): boolean =>
+      this.sketched(i, size) < limit && this.floor(i, size) < limit && this.of(i, size) < limit;
+    return among.reduce((best, i) => (isFaster(i, this.of(best, size)) ? i : best));
   }
 }
 

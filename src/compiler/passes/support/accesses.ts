@@ -50,11 +50,15 @@ export function isSpread(op: Op): boolean {
   return op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";
 }
 
-/** Most iterations of a constant loop that are looked at one by one; longer ones are taken as a whole. */
+/** Most iterations of a constant loop that are looked at one by one, but for one for each rank; longer ones are taken as a whole. */
 const MOST_ITERATIONS = 64;
 
 /** Numbers that the variable of a one-dimensional loop or fold takes, in order; null if there are many or it is not known. */
-export function iterationsOf(op: Op, values: RankValues, most = MOST_ITERATIONS): number[] | null {
+export function iterationsOf(
+  op: Op,
+  values: RankValues,
+  most = Math.max(MOST_ITERATIONS, values.world),
+): number[] | null {
   if (op.operands.length !== 2) return null;
   const [lo, hi] = op.operands.map((v) => values.number(v));
   if (lo == null || hi == null || hi - lo > most) return null;

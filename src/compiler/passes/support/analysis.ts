@@ -11,9 +11,12 @@ export class Definitions {
   private readonly argumentNumbers = new Map<Value, number>();
   private readonly keys = new Map<Value, string>();
   private readonly reached = new Map<Value, readonly Value[]>();
+  /** Ranks of the kernel; 1 of a region. */
+  readonly world: number;
 
   constructor(root: Region | Kernel) {
     const region = "body" in root ? root.body : root;
+    this.world = "body" in root ? root.world : 1;
     walk(region, (op) => {
       for (const r of op.results) {
         this.ops.set(r, op);

@@ -20,7 +20,7 @@ import { extent, type Extent, type ExtentOp, productOf, sameExtent } from "../..
 import type { Definitions } from "./analysis.js";
 
 /** Ranks for which lists are written out, and the most copies of one rank. */
-export const MOST_RANKS = 64;
+export const MOST_RANKS = 256;
 const MOST_COPIES = 4 * MOST_RANKS;
 
 /** Of each rank, what these ops copy; null where they do something else, or copy what no engine can. */
@@ -46,11 +46,23 @@ export function copyLists(
   if (kernel.world > MOST_RANKS) return null;
   const lists: Copy[][] = [];
   for (let rank = 0; rank < kernel.world; rank++) {
-    const reader = new CopyReader(kernel, definitions, rank, isCopied);
-    if (!reader.read(ops)) return null;
-    lists.push(reader.copies);
+    const list = copiesOfRank(rank, ops, kernel, definitions, isCopied);
+    if (list === null) return null;
+    lists.push(list);
   }
   return lists;
+}
+
+/** The same of one rank. */
+export function copiesOfRank(
+  rank: number,
+  ops: readonly Op[],
+  kernel: Kernel,
+  definitions: Definitions,
+  isCopied: (buffer: Buffer) => boolean,
+): Copy[] | null {
+  const reader = new CopyReader(kernel, definitions, rank, isCopied);
+  return reader.read(ops) ? reader.copies : null;
 }
 
 /** base + Σ factor · variable of a tile loop. */

@@ -11,7 +11,7 @@ export class Form {
   ) {}
 
   static of(n: number): Form {
-    return new Form(n, new Map());
+    return new Form(n, NO_TERMS);
   }
 
   static symbol(name: string): Form {
@@ -32,13 +32,16 @@ export class Form {
   }
 
   plus(other: Form, factor = 1): Form {
+    const constant = this.constant + factor * other.constant;
+    // Most are numbers, or get one added.
+    if (other.terms.size === 0) return new Form(constant, this.terms);
     const terms = new Map(this.terms);
     for (const [s, f] of other.terms) {
       const sum = (terms.get(s) ?? 0) + factor * f;
       if (sum === 0) terms.delete(s);
       else terms.set(s, sum);
     }
-    return new Form(this.constant + factor * other.constant, terms);
+    return new Form(constant, terms);
   }
 
   minus(other: Form): Form {
@@ -51,15 +54,28 @@ export class Form {
 
   /** this / n where that leaves no remainder for any value of the symbols; null otherwise. */
   dividedBy(n: number): Form | null {
-    if (![this.constant, ...this.terms.values()].every((f) => f % n === 0)) return null;
+    if (this.constant % n !== 0) return null;
+    for (const f of this.terms.values()) if (f % n !== 0) return null;
     return new Form(this.constant / n, new Map([...this.terms].map(([s, f]) => [s, f / n])));
+  }
+
+  /** Whether it is at least `n` more than another one, whatever the symbols of both are; false where that is not known. */
+  exceeds(other: Form, n: number): boolean {
+    if (this.constant - other.constant < n) return false;
+    for (const [s, f] of other.terms) if (f > (this.terms.get(s) ?? 0)) return false;
+    for (const [s, f] of this.terms) if (f < 0 && f < (other.terms.get(s) ?? 0)) return false;
+    return true;
   }
 
   /** Whether it is at least `n`, whatever its symbols are; false where that is not known. */
   isAtLeast(n: number): boolean {
-    return this.constant >= n && [...this.terms.values()].every((f) => f >= 0);
+    if (this.constant < n) return false;
+    for (const f of this.terms.values()) if (f < 0) return false;
+    return true;
   }
 }
+
+const NO_TERMS: ReadonlyMap<string, number> = new Map();
 
 /** Numbers from lo to hi, both included; null where no bound is known. */
 export interface Interval {
@@ -69,7 +85,9 @@ export interface Interval {
 
 /** Whether two intervals surely have no number in common. */
 export function areDisjoint(a: Interval, b: Interval): boolean {
-  const isBelow = (x: Interval, y: Interval): boolean =>
-    x.hi !== null && y.lo !== null && y.lo.minus(x.hi).isAtLeast(1);
   return isBelow(a, b) || isBelow(b, a);
+}
+
+function isBelow({ hi }: Interval, { lo }: Interval): boolean {
+  return hi !== null && lo !== null && lo.exceeds(hi, 1);
 }

@@ -9,11 +9,12 @@ import type { Definitions } from "./analysis.js";
 import { Form, type Interval } from "./forms.js";
 
 export class RankValues {
-  private readonly forms = new Map<Value, Form | null>();
+  // There are as many scopes as iterations of all loops around, and most of them need none of these.
+  private forms: Map<Value, Form | null> | null = null;
   /** Scopes inside, so that what they know is found again. */
-  private readonly iterations = new Map<Op, Map<number, RankValues>>();
-  private readonly loops = new Map<Op, RankValues | null>();
-  private readonly found = new Map<Op, unknown>();
+  private iterations: Map<Op, Map<number, RankValues>> | null = null;
+  private loops: Map<Op, RankValues | null> | null = null;
+  private found: Map<Op, unknown> | null = null;
 
   private constructor(
     private readonly definitions: Definitions,
@@ -31,16 +32,23 @@ export class RankValues {
     return new RankValues(definitions, rank, null, given, new Map());
   }
 
+  /** Ranks of the kernel. */
+  get world(): number {
+    return this.definitions.world;
+  }
+
   /** What somebody finds of an op with these values, found once. */
   once<T>(op: Op, find: () => T): T {
-    if (!this.found.has(op)) this.found.set(op, find());
-    return this.found.get(op) as T;
+    const found = (this.found ??= new Map<Op, unknown>());
+    if (!found.has(op)) found.set(op, find());
+    return found.get(op) as T;
   }
 
   /** The scope of the body of a loop or fold in the iteration where its one variable is `iteration`. */
   inIteration(loop: Op, iteration: number): RankValues {
-    const iterations = this.iterations.get(loop) ?? new Map<number, RankValues>();
-    this.iterations.set(loop, iterations);
+    const ofLoops = (this.iterations ??= new Map<Op, Map<number, RankValues>>());
+    const iterations = ofLoops.get(loop) ?? new Map<number, RankValues>();
+    ofLoops.set(loop, iterations);
     let scope = iterations.get(iteration);
     if (scope === undefined) {
       const given = new Map([[loop.regions[0]!.arguments[0]!, Form.of(iteration)]]);
@@ -51,8 +59,9 @@ export class RankValues {
 
   /** The scope of a loop's body whose variables may be any in their ranges; null if the loop surely has no iteration. */
   insideLoop(loop: Op): RankValues | null {
-    let scope = this.loops.get(loop);
-    if (scope === undefined) this.loops.set(loop, (scope = this.anyIteration(loop)));
+    const loops = (this.loops ??= new Map<Op, RankValues | null>());
+    let scope = loops.get(loop);
+    if (scope === undefined) loops.set(loop, (scope = this.anyIteration(loop)));
     return scope;
   }
 
@@ -66,7 +75,7 @@ export class RankValues {
       const start = this.startOf(lo, hi);
       if (start !== null) given.set(lo, start);
       const end = length ?? this.endOf(lo, hi, start);
-      if (start !== null && end !== null && start.minus(end).isAtLeast(0)) return null;
+      if (start !== null && end !== null && start.exceeds(end, 0)) return null;
       const name = `@${this.definitions.key(variables[d]!)}`;
       given.set(variables[d]!, Form.symbol(name));
       bounds.set(name, { lo: start, hi: end?.plus(Form.of(-1)) ?? null });
@@ -139,11 +148,9 @@ export class RankValues {
     if (given !== undefined) return given;
     if (this.outer !== null && !this.definitions.argumentsOf(v).some((a) => this.given.has(a)))
       return this.outer.form(v);
-    let form = this.forms.get(v);
-    if (form === undefined) {
-      form = this.evaluate(v);
-      this.forms.set(v, form);
-    }
+    const forms = (this.forms ??= new Map<Value, Form | null>());
+    let form = forms.get(v);
+    if (form === undefined) forms.set(v, (form = this.evaluate(v)));
     return form;
   }
 
@@ -197,8 +204,8 @@ export class RankValues {
       if (exact !== null) return exact;
     }
     if (fn === "min" || fn === "max") {
-      if (a.minus(b).isAtLeast(0)) return fn === "min" ? b : a;
-      if (b.minus(a).isAtLeast(0)) return fn === "min" ? a : b;
+      if (a.exceeds(b, 0)) return fn === "min" ? b : a;
+      if (b.exceeds(a, 0)) return fn === "min" ? a : b;
     }
     // Some number that is not negative, the same wherever it is computed from the same.
     if (!a.isAtLeast(0) || !b.isAtLeast(0)) return null;
@@ -210,6 +217,8 @@ export class RankValues {
     const fn = op.attributes["fn"] as Comparison;
     const [a, b] = op.operands.map((v) => this.form(v));
     if (a == null || b == null) return null;
+    const [na, nb] = [a.number, b.number];
+    if (na !== null && nb !== null) return Form.of(foldCompare(fn, na, nb) ? 1 : 0);
     // All that matters is the difference.
     const { lo, hi } = this.boundsOf(a.minus(b));
     const isPositive = lo?.isAtLeast(1) ?? false;
