@@ -56,29 +56,43 @@ const add = (a: Traffic, b: Traffic): Traffic => ({
 
 /** What the collective moves; null where the signature does not say (`local` results, no specification). */
 export function trafficOf(manifest: Manifest, dims: DimValues): Traffic | null {
-  const context: Context = {
-    manifest,
-    dims,
-    n: manifest.ranks,
-    shapes: new Map(),
-    numbers: new Map(),
-    moved: new Map(),
-  };
+  const context: Context = { manifest, dims, n: manifest.ranks, shapes: new Map(), dtypes: new Map(), numbers: new Map() };
   // What travels along one axis meets nothing of another: there is no one busiest link to speak of.
   if ([...manifest.inputs, ...manifest.outputs].some((t) => hasAxes(t.layout))) return null;
-  let total = noMoves;
+  const results: Result[] = [];
   const specifications = specificationsOf(manifest.specification);
-  for (const [o, output] of manifest.outputs.entries()) {
-    const specification = specifications[o] ?? null;
-    if (specification === null || specification.kind === "elements") return null;
-    const moved = cheapest(specification, output.layout, output.dtype, context);
-    if (moved === null) return null;
-    total = together([total, moved]);
+  for (const [o, { layout, dtype }] of manifest.outputs.entries()) {
+    const s = specifications[o] ?? null;
+    if (s === null || s.kind === "elements") return null;
+    results.push({ value: dtypeOf(s, context) === dtype ? s : { kind: "cast", dtype, a: s }, layout, dtype });
   }
-  const sum = sumOf(total);
+  // What one output has moved is there for the next, so it may count which is looked at first.
+  const widestFirst = results.toSorted((a, b) => DTYPES[b.dtype].bytes - DTYPES[a.dtype].bytes);
+  const orders = [results, widestFirst].map((order) => movesOf(order, context));
+  if (orders.includes(null)) return null;
+  const [first, other] = (orders as Moves[]).map(sumOf) as [Traffic, Traffic];
+  const sum = other.busBytes < first.busBytes ? other : first;
   if (sum.algorithmBytes > 0) return sum;
   // Nothing has to move (one rank, or replicated inputs): S is then what is computed.
   return { algorithmBytes: manifest.outputs.reduce((sum, t) => sum + logicalBytes(t, dims), 0), busBytes: 0 };
+}
+
+/** What an output is, and where. */
+interface Result {
+  readonly value: Specification;
+  readonly layout: Layout;
+  readonly dtype: DType;
+}
+
+/** The moves that outputs need, one after the other; null if the formulas do not cover them. */
+function movesOf(results: readonly Result[], context: Context): Moves | null {
+  let total = noMoves;
+  for (const { value, layout } of results) {
+    const moved = cheapest(value, layout, { ...context, there: total, moved: new Map() });
+    if (moved === null) return null;
+    total = together([total, moved]);
+  }
+  return total;
 }
 
 interface Context {
@@ -86,8 +100,14 @@ interface Context {
   readonly dims: DimValues;
   readonly n: number;
   readonly shapes: Map<Specification, readonly number[]>;
+  readonly dtypes: Map<Specification, DType | null>;
   readonly numbers: Map<Specification, number>;
-  /** What is known already, by value, layout and dtype. Without it, the time grows with the ways to every use of a value. */
+}
+
+interface Search extends Context {
+  /** What has moved already. */
+  readonly there: Moves;
+  /** What is known already, by value and layout. Without it, the time grows with the ways to every use of a value. */
   readonly moved: Map<Specification, Map<string, Moves | null>>;
 }
 
@@ -111,7 +131,7 @@ export function logicalBytes(tensor: Pick<SignatureTensor, "shape" | "dtype">, d
 }
 
 /** The least that moves so that the value lies in `target`; null if the formulas above do not cover it. */
-function cheapest(s: Specification, target: Layout, dtype: DType, c: Context): Moves | null {
+function cheapest(s: Specification, target: Layout, c: Search): Moves | null {
   switch (s.kind) {
     case "constant":
     case "scalar":
@@ -123,10 +143,35 @@ function cheapest(s: Specification, target: Layout, dtype: DType, c: Context): M
     default: {
       let known = c.moved.get(s);
       if (known === undefined) c.moved.set(s, (known = new Map()));
-      const key = `${printLayout(target)} ${dtype}`;
+      const key = printLayout(target);
       let moved = known.get(key);
-      if (moved === undefined) known.set(key, (moved = least(waysTo(s, target, c), target, s, dtype, c)));
+      if (moved === undefined) known.set(key, (moved = least(waysTo(s, target, c), target, s, c)));
       return moved;
+    }
+  }
+}
+
+/** The dtype of a value; null of a number. */
+function dtypeOf(s: Specification, c: Context): DType | null {
+  let dtype = c.dtypes.get(s);
+  if (dtype === undefined) c.dtypes.set(s, (dtype = findDType(s, c)));
+  return dtype;
+}
+
+function findDType(s: Specification, c: Context): DType | null {
+  switch (s.kind) {
+    case "input":
+      return c.manifest.inputs.find((t) => t.name === s.name)!.dtype;
+    case "cast":
+    case "rounded":
+      return s.dtype;
+    case "compare":
+      return "bool";
+    case "iota":
+      return "i32";
+    default: {
+      const parts = s.kind === "select" ? [s.a, s.b] : partsOfSpecification(s);
+      return parts.reduce<DType | null>((found, p) => found ?? dtypeOf(p, c), null);
     }
   }
 }
@@ -199,20 +244,17 @@ function within(layout: Layout, operand: Specification, rank: number, c: Context
 }
 
 /** The cheapest of computing the value in one of these ways and then converting it to `target`. */
-function least(ways: readonly Way[], target: Layout, s: Specification, dtype: DType, c: Context): Moves | null {
+function least(ways: readonly Way[], target: Layout, s: Specification, c: Search): Moves | null {
   const shape = shapeOf(s, c);
-  const bytes = shape.reduce((a, b) => a * b, DTYPES[dtype].bytes);
+  const bytes = shape.reduce((a, b) => a * b, DTYPES[dtypeOf(s, c) ?? "f32"].bytes);
   let best: Moves | null = null;
   let fewest = Infinity;
   for (const { result, operands } of ways) {
     if (result.kind === "sharded" && (shape[result.dim] ?? 1) % c.n !== 0) continue;
-    const parts = [
-      ...operands.map(([a, wanted]) => cheapest(a, wanted, dtype, c)),
-      moving(s, result, target, bytes, c),
-    ];
+    const parts = [...operands.map(([a, wanted]) => cheapest(a, wanted, c)), moving(s, result, target, bytes, c)];
     if (parts.includes(null)) continue;
     const total = together(parts as Moves[]);
-    const { busBytes } = sumOf(total);
+    const { busBytes } = sumOf(new Map([...total].filter(([key]) => !c.there.has(key))));
     if (busBytes < fewest) [best, fewest] = [total, busBytes];
   }
   return best;

@@ -113,3 +113,20 @@ test("a value that is used twice moves once", () => {
   const { manifest } = compile(TENSORS, { ranks: 4, dtype: "f32" });
   expect(trafficOf(manifest!, { n: 1024 })).toEqual({ algorithmBytes: 4096, busBytes: 2 * 0.75 * 4096 });
 });
+
+test.each([
+  ["a: f32[1, 2] sharded(1), b: f32[2, 1] sharded(0)", "all_reduce(a @ b)", 4],
+  ["a: f32[2, 1] sharded(0)", "all_reduce(sum(a, dim: 0))", 4],
+  // It is narrower before it is gathered, and from there on nobody needs more.
+  ["a: f32[2, 1] sharded(0)", "bf16(all_gather(a))", 2],
+  ["a: f32[2, 1] sharded(0)", "all_gather(a)", 4],
+])("what goes into outputs of two dtypes moves once: %s, %s", (inputs, value, bytes) => {
+  const [rows, isNarrow] = [value.includes("gather") ? 2 : 1, value.startsWith("bf16")];
+  const text = `collective f(${inputs}) -> (y: bf16[${rows}, 1] replicated, z: ${isNarrow ? "bf16" : "f32"}[${rows}, 1] replicated) {
+    let s = ${value}
+    y = bf16(s)
+    z = s
+  }`;
+  const { manifest } = compile(text, { ranks: 2 });
+  expect(trafficOf(manifest!, {})!.busBytes).toBe(bytes);
+});

@@ -21,6 +21,10 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: "collective f(x: T[m, n] replicated) -> y: T[m, 1] replicated {\n  y = sum(x, dim: 1) / T(⟦n⟧)\n}\n",
     expected: [{ code: "not-a-whole-tensor", message: "'n', a dimension", help: "mean(t, dim: 1)" }],
   },
+  "a number that no tensor uses": {
+    text: "collective f(x: T[n] partial(sum), eps: f32) -> y: T[n] replicated {\n  let a = 2 * eps\n  let ⟦b⟧ = a * 3\n  y = all_reduce(x)\n}\n",
+    expected: [{ code: "unused", message: "the let 'b' is never used", help: "remove it, or use it" }],
+  },
   "a rank that does not exist in a layout": {
     text: signed("(x: T[4] ⟦on(4)⟧) -> y: T[4] local"),
     expected: [{ code: "bad-layout-argument", message: "there are 4 ranks", help: /the last is 3/ }],

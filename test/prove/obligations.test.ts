@@ -413,6 +413,12 @@ describe("comparisons of rounded numbers", () => {
     ["i32(f16(f32(x[i]) - 2000.0))", "f16(f32(x[i]) - 2000.0)"],
     ["i32(f16(min(f32(x[i]), 2000.0)))", null],
     ["i32(f16(f32(x[i]) / 5.0))", null],
+    ["i32(f32(x[i]) * 100001.0)", "f32(x[i]) * 100001.0"],
+    ["i32(f32(x[i]) * 3.0)", null],
+    ["i32(f32(x[i]) * 100001.5)", null],
+    ["i32(f32(x[i]) * 4096.0 - 1.0)", "f32(x[i]) * 4096.0 - 1.0"],
+    ["i32(sum(p in ranks) f32(x@p[i]) * 2047.0)", "sum(p in ranks) f32(x@p[i]) * 2047.0"],
+    ["i32(sum(p in ranks) f32(x@p[i]))", null],
   ])("and whole numbers are named where a float does not have them: %s", (made, named) => {
     const text = `collective c(x: i32[n] local) -> y: i32[n] local where x in 0..5000 ensures y[i] == ${made} { for i in tiles(n) { y[i] = ${made} } }`; // prettier-ignore
     const { kernel, snapshots } = compiled(text);

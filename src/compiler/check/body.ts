@@ -14,12 +14,14 @@ export function checkBody(body: readonly Statement[], c: Checking): void {
   // Where nothing but tensors is spoken of, a let is one, whatever it looks like.
   const isTensorsOnly = body.some(isWholeAssignment) && body.every((s) => !isExplicit(s));
   const places = new Map<string, Span>();
+  const questions: (() => void)[] = [];
   c.inScope(() => {
     for (const s of body) {
-      if (s.kind === "let" && (isTensorsOnly || isWhole(s.value, c))) checkTensorLet(s, c);
+      if (s.kind === "let" && (isTensorsOnly || isWhole(s.value, c))) checkTensorLet(s, c, (question) => questions.push(question));
       else if (isWholeAssignment(s)) checkTensorAssignment(s, places, c);
       else checkStatement(s, c, TOP);
     }
+    for (const question of questions) question();
   });
 }
 

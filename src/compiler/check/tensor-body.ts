@@ -35,12 +35,19 @@ function isTooDeep(e: Expression, c: Checking): boolean {
   return true;
 }
 
-export function checkTensorLet(s: Extract<Statement, { kind: "let" }>, c: Checking): void {
+/** @param later what is asked when the whole body is known: a number that is left here is none that anything could have used. */
+export function checkTensorLet(
+  s: Extract<Statement, { kind: "let" }>,
+  c: Checking,
+  later: (question: () => void) => void,
+): void {
   const found = checkTensor(s.value, { c, isLogical: false });
-  if (found === "literal") {
-    const help = "write the number where it is used";
-    c.report(diagnostic("not-a-whole-tensor", s.value.span, { what: "a number" }, { help }));
-  }
+  if (found === "literal")
+    later(() => {
+      if (!c.isUsed(s.name.text)) return;
+      const help = "write the number where it is used";
+      c.report(diagnostic("not-a-whole-tensor", s.value.span, { what: "a number" }, { help }));
+    });
   if (found !== null && found !== "literal" && isTooDeep(s.value, c))
     return c.define(s.name, { kind: "let", type: null });
   c.tensorDepths.set(s.name.text, depthOf(s.value, c));

@@ -60,6 +60,8 @@ export interface Obligation {
 export type Warns =
   /** A whole number that a float may not hold, and that is made a whole number again. */
   | "whole"
+  /** A sum, a difference or a product of whole numbers that a float may not hold, and that is made a whole number again. */
+  | "computed"
   /** A whole number of 64 bits that is made narrower, and then taken for what it was. */
   | "narrowed"
   /** A comparison of what may have been rounded. */
@@ -148,15 +150,22 @@ class Walk {
 
   private warningOf(kind: ObligationKind, op: Op): Warns | null {
     if (kind === "comparison") return "compared";
-    if (kind === "exactness") return this.isOfWholeNumbers(op) ? "whole" : null;
+    if (kind === "exactness" && this.isOfWholeNumbers(op)) return op.name === "cast" ? "whole" : "computed";
+    if (kind === "exactness") return null;
     return kind === "overflow" && op.name === "cast" && scalarOf(op.operands[0]!.type) === "i64" ? "narrowed" : null;
   }
 
-  /** Whether a cast to a float is of whole numbers: integers, or floats that are whole and exact. */
-  private isOfWholeNumbers({ name, operands: [v] }: Op): boolean {
-    if (name !== "cast") return false;
-    const { grain, inexact } = this.of(v!);
-    return !isFloat(scalarOf(v!.type)) || (inexact === null && grain >= 1);
+  /** Whether a cast to a float, a sum, a difference or a product is of whole numbers: integers, or floats that are whole and exact. */
+  private isOfWholeNumbers({ name, operands, attributes, regions }: Op): boolean {
+    const isWhole = (v: Value): boolean => {
+      const { grain, inexact } = this.of(v);
+      return !isFloat(scalarOf(v.type)) || (inexact === null && grain >= 1);
+    };
+    const { fn } = attributes;
+    if (name === "cast") return isWhole(operands[0]!);
+    if (name === "binary") return (fn === "add" || fn === "sub" || fn === "mul") && operands.every(isWhole);
+    const isSum = name === "contract" || (name === "reduce" && (fn === "sum" || fn === "prod"));
+    return isSum && regions[0]!.ops.at(-1)!.operands.every(isWhole);
   }
 
   // -- regions ------------------------------------------------------------------------------------------------------

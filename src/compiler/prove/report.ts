@@ -369,6 +369,10 @@ function rounding({ collective, ranks }: Claims, { span, dtype, warns }: Obligat
       `proved up to rounding in ${dtype}: beyond ±${most}, ${dtype} does not have all whole numbers, and what is made of them here becomes a whole number again`,
       `stay among integers, or limit the input: 'where x in 0..${most + 1}'`,
     ],
+    computed: [
+      `proved up to rounding in ${dtype}: what is computed of whole numbers here may lie beyond ±${most}, where ${dtype} does not have all of them, and becomes a whole number again`,
+      `compute it in integers, or limit the inputs with 'where' so that it stays within ±${most}`,
+    ],
     narrowed: [
       `proved up to overflow in ${dtype}: nothing shows that the whole number of 64 bits that is made narrower here fits, and one that does not is another number`,
       "stay with 64 bits, or limit the input: 'where x in 0..1000'",
