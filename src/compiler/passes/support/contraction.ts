@@ -7,6 +7,7 @@ import { type ComputeDType, type DType, DTYPES } from "../../types/dtype.js";
 import { sameExtent } from "../../types/extent.js";
 import type { Definitions } from "./analysis.js";
 import { valueExtent } from "./upper-bound.js";
+import { widenedFrom } from "./widened-operands.js";
 
 /** An index of an operand: one of the product's variables, perhaps the number of its run, or none, plus values from outside the loop. */
 export interface Index {
@@ -113,8 +114,14 @@ export function viewContraction(
   if (dtypes[0] !== dtypes[1])
     return { reason: `its operands are of ${dtypes.join(" and ")}; cast one of them to the other's dtype` };
   const isDeepOnly = DEEP.includes(dtypes[0]!);
-  if (!TILED.includes(dtypes[0]!) && !(isDeepOnly && hasRoles))
-    return { reason: `this machine has no tiles of ${dtypes[0]!}; cast the operands to bf16 or f16` };
+  if (!TILED.includes(dtypes[0]!) && !(isDeepOnly && hasRoles)) {
+    const [from, other] = loads.map((load) => widenedFrom(kernel, text(load!, "buffer"), definitions));
+    const isTaken = hasRoles && from === other && (from === "i8" || from === "u8") && !isDeepOnly;
+    const instead = isTaken
+      ? `cast the product in place of the operands, as in '${dtypes[0]!}(a @ transpose(b))' for a and b of ${from}`
+      : "cast the operands to bf16 or f16";
+    return { reason: `this machine has no tiles of ${dtypes[0]!}; ${instead}` };
+  }
   const indices = loads.map((load) => indicesOf(load!, inside, definitions));
   const [x, y] = indices;
   if (x == null || y == null || [...x, ...y].some(({ per }) => per > 1))
