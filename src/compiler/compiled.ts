@@ -20,7 +20,7 @@ import { messageProblems } from "./program/message-order.js";
 import { type Candidate, choiceWith } from "./program/plan.js";
 import { besideProblems } from "./program/step-schedule.js";
 import { beyondReach, type KernelStep, stepsOf, type Uncut } from "./program/steps.js";
-import { SourceFile } from "./source.js";
+import { SourceFile, type Span } from "./source.js";
 import type { DimValues } from "./types/extent.js";
 
 /** The kernel after one pass, for looking into the compiler. */
@@ -201,15 +201,28 @@ function refusalOf({ reason, help, at }: Uncut): Refusal {
   return help === undefined ? found : { ...found, help };
 }
 
+/** What to do where no loop was written: what was exchanged then lies as its layout says, and only what follows goes through it in another way. */
+const KEPT_HELP =
+  "keep what comes from other ranks in a scratch array with a layout, as in 'scratch t: T[…] sharded(0)' and 't = all_to_all(…)', and go on from 't'; or run it on ranks that share addresses";
+
+/** Whether a place is in a statement on whole tensors, whose loops the compiler has made. */
+function isInTensorStatement(span: Span, { checked }: Front): boolean {
+  const found = checked!.syntax.body.find((s) => s.span.start <= span.start && span.end <= s.span.end);
+  return found?.kind === "let" || (found?.kind === "assign" && found.indices === null && found.peer === null);
+}
+
 /** What a program is that ranks of several domains cannot run. */
 function refused(front: Front, refusals: readonly Refusal[]): CompileResult {
   const found = refusals.map(({ span, kind, buffer, reason, messages, bytes, help, isOfRanks }) => {
-    const what = buffer === "" ? "this program" : `this ${kind} of '${buffer}'`;
+    const isOfTensors = isInTensorStatement(span, front);
+    const access = isOfTensors ? "what ranks exchange here" : `this ${kind} of '${buffer}'`;
+    const what = buffer === "" ? "this program" : access;
     const cost = messages === null ? "an unknown number of messages" : `up to ${showExtent(messages)} messages`;
     const each = bytes === 0 ? "" : `; as it is written each rank would send ${cost} of ${bytes} bytes`;
     // Where the ranks are to change, the line is none to look at.
     const place = isOfRanks === true ? front.checked!.syntax.name.span : span;
-    return diagnostic("out-of-reach", place, { what, reason: `${reason}${each}` }, help === undefined ? {} : { help });
+    const instead = help ?? (isOfTensors ? KEPT_HELP : undefined);
+    return diagnostic("out-of-reach", place, { what, reason: `${reason}${each}` }, instead === undefined ? {} : { help: instead }); // prettier-ignore
   });
   return {
     ...front,
