@@ -56,7 +56,14 @@ const add = (a: Traffic, b: Traffic): Traffic => ({
 
 /** What the collective moves; null where the signature does not say (`local` results, no specification). */
 export function trafficOf(manifest: Manifest, dims: DimValues): Traffic | null {
-  const context: Context = { manifest, dims, n: manifest.ranks, shapes: new Map(), dtypes: new Map(), numbers: new Map() };
+  const context: Context = {
+    manifest,
+    dims,
+    n: manifest.ranks,
+    shapes: new Map(),
+    dtypes: new Map(),
+    numbers: new Map(),
+  };
   // What travels along one axis meets nothing of another: there is no one busiest link to speak of.
   if ([...manifest.inputs, ...manifest.outputs].some((t) => hasAxes(t.layout))) return null;
   const results: Result[] = [];

@@ -101,11 +101,15 @@ describe.each(["i8", "u8", "f8e4m3", "f8e5m2"] as const)("a product of %s", (dty
   it.runIf(sum !== "bf16")("is said to be one where it was cast before it was multiplied", () => {
     const wide = program(`${sum}(a) @ transpose(${sum}(bt))`, "m, n").replace("y: T[", "y: U[");
     const told = (arch: string): string[] => compile(wide, { ranks: 2, dtype: both, arch }).diagnostics.map((d) => d.message); // prettier-ignore
-    expect(told("sm_90a")).toEqual([expect.stringContaining(`as in '${sum}(a @ transpose(b))' for a and b of ${dtype}`)]);
+    expect(told("sm_90a")).toEqual([
+      expect.stringContaining(`as in '${sum}(a @ transpose(b))' for a and b of ${dtype}`),
+    ]);
     expect(told("sm_80")).toEqual([expect.stringContaining("cast the operands to bf16 or f16")]);
     // What is more than a cast is no operand of 8 bits.
     const more = compile(wide.replace(`${sum}(a)`, `(${sum}(a) * 2)`), { ranks: 2, dtype: both });
-    expect(more.diagnostics.map((d) => d.message)).toEqual([expect.stringContaining("cast the operands to bf16 or f16")]);
+    expect(more.diagnostics.map((d) => d.message)).toEqual([
+      expect.stringContaining("cast the operands to bf16 or f16"),
+    ]);
   });
 
   it("is a fold where a row of an operand does not run along the depth", () => {

@@ -50,10 +50,13 @@ describe("collc check", () => {
   it("speaks of no loops where none were written, and what it says helps", async () => {
     const head = `collective attention(p: T[h, s, s] sharded(0), v: T[h, s, d] sharded(0)) -> y: T[s, h * d] sharded(0)
       where h % world == 0 and s % world == 0`;
-    const check = (body: string) => collc(["check", "-", "--reach", "2x2", "--no-prove"], { stdin: `${head} { ${body} }` });
+    const check = (body: string) =>
+      collc(["check", "-", "--reach", "2x2", "--no-prove"], { stdin: `${head} { ${body} }` });
     const exchange = "all_to_all(permute(p @ v, 1, 0, 2), dim: 0)";
     const { err } = await check(`y = reshape(${exchange}, s, h * d)`);
-    expect(err).toContain("what ranks exchange here cannot go to ranks of other domains: which rank it goes to changes");
+    expect(err).toContain(
+      "what ranks exchange here cannot go to ranks of other domains: which rank it goes to changes",
+    );
     expect(err).toContain("= help: keep what comes from other ranks in a scratch array with a layout");
     expect(err).not.toMatch(/tiles|'value'/);
     const kept = await check(`scratch t: T[s, h, d] sharded(0) t = ${exchange} y = reshape(t, s, h * d)`);

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compile } from "../../src/compiler/index.js";
+import { compile, scheduleProgram } from "../../src/compiler/index.js";
 import { trafficOfRank } from "../../src/compiler/explain/traffic.js";
 import type { Op } from "../../src/compiler/ir/module.js";
 import { RankPairs } from "../../src/compiler/ir/rank-pairs.js";
@@ -114,6 +114,32 @@ describe("4,096 ranks", () => {
   test("a tree has no two ranks alike, and all are counted", () => {
     const schedule = scheduleFor("kernels/all_reduce/tree.coll", 512, DGX);
     expect([schedule.period, schedule.counted]).toEqual([512, 512]);
+  });
+});
+
+describe("what data decides about", () => {
+  const loaded = (then: string, otherwise = ""): number => {
+    const text = `collective embed(ids: i32[n] replicated, table: T[n] sharded(0)) -> y: T[n] replicated where ids in 0..n where n % world == 0 {
+      scratch part: T[n]
+      for i in tiles(n) {
+        if index(ids[i]) / (n / world) == rank { ${then} } else { ${otherwise} }
+      }
+      for i in tiles(n) { y[i] = sum(p in ranks) part@p[i] }
+    }`;
+    const { schedule, compiled } = scheduleProgram(text, { ranks: 4, dtype: "f32", cluster: DGX });
+    expect(compiled.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+    return schedule!.ranks[0]![0]!.ownLoaded;
+  };
+  const [little, much] = ["part[i] = 0", "part[i] = table[index(ids[i]) % (n / world)] + 1"];
+
+  test("is counted as the side that moves more, where it stays in a rank's own memory", () => {
+    const most = loaded(much, little);
+    expect(most).toBeGreaterThan(loaded(little, little));
+    expect([loaded(little, much), loaded(much, much)]).toEqual([most, most]);
+  });
+
+  test("is not followed where it reaches others", () => {
+    expect(() => loaded(much.replace("table[", "table@((rank + 1) % world)["))).toThrow("depends on its data");
   });
 });
 

@@ -17,7 +17,8 @@ export function checkBody(body: readonly Statement[], c: Checking): void {
   const questions: (() => void)[] = [];
   c.inScope(() => {
     for (const s of body) {
-      if (s.kind === "let" && (isTensorsOnly || isWhole(s.value, c))) checkTensorLet(s, c, (question) => questions.push(question));
+      if (s.kind === "let" && (isTensorsOnly || isWhole(s.value, c)))
+        checkTensorLet(s, c, (question) => questions.push(question));
       else if (isWholeAssignment(s)) checkTensorAssignment(s, places, c);
       else checkStatement(s, c, TOP);
     }

@@ -56,6 +56,7 @@ const COUNTED: ReadonlySet<string> = new Set([...SYNCS, "copy_tile", "mma", "red
  * Counts what one rank does.
  * @param kernel at the rank level, with its synchronisation derived, or with `parts`
  * @param parts of a kernel without synchronisation: the ops before which there is to be some
+ * @param isAtMost where data decides about a rank's own memory alone, count the side that moves more
  * @throws UsageError for more points of synchronisation than are followed
  */
 export function trafficOfRank(
@@ -63,8 +64,9 @@ export function trafficOfRank(
   rank: number,
   dims: DimValues,
   parts: ReadonlySet<Op> = new Set(),
+  isAtMost = false,
 ): RankTraffic {
-  return new Counter(kernel, rank, dims, parts).run();
+  return new Counter(kernel, rank, dims, parts, isAtMost).run();
 }
 
 interface OpenStretch {
@@ -89,6 +91,7 @@ class Counter {
     private readonly rank: number,
     private readonly dims: DimValues,
     private readonly parts: ReadonlySet<Op>,
+    private readonly isAtMost: boolean,
   ) {
     // How many blocks share the tiles decides where in the ring they go, and nothing that is counted: one has them all.
     this.values = new KnownValues(rank, dims, 1);
@@ -154,6 +157,8 @@ class Counter {
         return this.product(op, weight);
       case "if": {
         if (!this.isCounted(op)) return;
+        if (this.isAtMost && this.staysHere(op) && this.values.deciding(op.operands[0]!) === null)
+          return this.larger(op.regions, weight);
         const condition = this.deciding(op.operands[0]!, op.span);
         if (condition !== null) this.region(op.regions[condition !== 0 ? 0 : 1]!, weight);
         return;
@@ -199,6 +204,33 @@ class Counter {
   /** A reduction's own arithmetic: one operation an iteration. */
   private folds(op: Op, iterations: number): void {
     if (op.name === "reduce" && scalarOf(op.results[0]!.type) !== "index") this.stretch.scalarOps += iterations;
+  }
+
+  /** Counts the one of some regions that moves most. */
+  private larger(regions: readonly Region[], weight: number): void {
+    const before = this.stretches.pop()!;
+    const depth = this.stretches.length;
+    const sides: OpenStretch[] = [];
+    try {
+      for (const region of regions) {
+        this.stretches.push(newStretch());
+        this.region(region, weight);
+        sides.push(this.stretches.pop()!);
+      }
+    } finally {
+      this.stretches.length = depth;
+      this.stretches.push(before);
+    }
+    addTo(
+      before,
+      sides.reduce((a, b) => (bytesOf(b) > bytesOf(a) ? b : a)),
+    );
+  }
+
+  /** Whether all that is done under an op is done with the memory of the own rank, without synchronisation. */
+  private staysHere(op: Op): boolean {
+    if (isRemote(op) || SYNCS.has(op.name) || this.parts.has(op)) return false;
+    return op.regions.every((r) => r.ops.every((o) => this.staysHere(o)));
   }
 
   /** Counts all iterations at once. @returns false, with nothing counted, if the variables decide something. */
@@ -295,6 +327,10 @@ class Counter {
 }
 
 const newStretch = (): OpenStretch => ({ moves: new Map(), scalarOps: 0, tensorOps: 0 });
+
+function bytesOf({ moves }: OpenStretch): number {
+  return [...moves.values()].reduce((sum, { bytesAt }) => [...bytesAt.values()].reduce((a, b) => a + b, sum), 0);
+}
 
 function addTo(sum: OpenStretch, more: OpenStretch): void {
   for (const [key, { bytesAt, ...move }] of more.moves) {

@@ -115,7 +115,7 @@ export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], option
   const dims = evenDims(kernel);
   const samples = new Map<number, RankTraffic>();
   const traffic = (rank: number): RankTraffic => {
-    const found = samples.get(rank) ?? trafficOfRank(kernel, rank, dims, parts);
+    const found = samples.get(rank) ?? trafficOfRank(kernel, rank, dims, parts, true);
     if (found.unknown.length > 0)
       throw new UsageError(
         "how much the program moves depends on its data",
