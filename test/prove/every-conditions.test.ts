@@ -1,5 +1,6 @@
 /** Kernels that break one condition of the theorem each ("Every length" in docs/PROOF.md): none is held to be right at every length. */
 import { expect, it } from "vitest";
+import { compile } from "../../src/compiler/index.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { printKernel } from "../../src/compiler/ir/print.js";
@@ -187,4 +188,26 @@ it("what one rank tests says nothing of where another's elements are", () => {
   };
   expect(orderedOf(cut)).toBe(null);
   expect(orderedOf(mixed)).toMatch(/vector/);
+});
+
+/** Sums of bf16 that are kept in f32: a vector of as many elements takes two accesses there. */
+const KEPT = `collective kept(x: bf16[n] partial(sum), z: bf16[n] replicated) -> y: bf16[n] replicated
+  ensures y[i] == (sum(p in ranks) x@p[i]) * z[i] {
+  scratch own: f32[n]
+  for i in tiles(n) { own[i] = sum(p in ranks) x@p[i] }
+  for i in tiles(n) { y[i] = own[i] * z[i] }
+}`;
+
+it.each([
+  ["where one access may begin", 16, null],
+  ["where two of half the length may begin", 8, /'own' begins where vectors begin/],
+])("vectors of several accesses begin %s", (_, bytes, reason) => {
+  const { kernel } = compile(KEPT, { ranks: 2, mapping: PROOF_MAPPING });
+  const text = plainText(kernel!);
+  const [test] = /aligned \{buffer="own", bytes=16\}/.exec(text) ?? [""];
+  expect(test).not.toBe("");
+  expect(kernel!.buffers.some(({ name, dtype }) => name === "own" && dtype === "f32")).toBe(true);
+  const found = reasonOf(text.replaceAll(test, test.replace("16", String(bytes))));
+  if (reason === null) expect(found).toBe(null);
+  else expect(found).toMatch(reason);
 });

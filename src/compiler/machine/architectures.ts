@@ -67,6 +67,9 @@ export const ARCHITECTURES: readonly Architecture[] = [
   architecture(121, [1536, 24, 100]),
 ];
 
+/** Bytes of the widest access that any of them has: what is wider is several accesses, each of which begins at a multiple of so many. */
+export const WIDEST_ACCESS = Math.max(...ARCHITECTURES.map((a) => a.accessBytes));
+
 /**
  * The architecture of a name such as `sm_90a`: of one that is not in the table the newest older one, or the oldest. Whether
  * there is such a name at all is NVRTC's to say.

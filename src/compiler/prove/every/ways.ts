@@ -14,6 +14,7 @@ import {
   text,
   type Value,
 } from "../../ir/module.js";
+import { WIDEST_ACCESS } from "../../machine/architectures.js";
 import { DTYPES } from "../../types/dtype.js";
 import { greatestCommon } from "../../types/requirement.js";
 import { lanesOf, printType, scalarOf } from "../../ir/types.js";
@@ -277,9 +278,10 @@ export class Way {
     return countsElements ? this.quotients.of(fn, of, parameter(`@${withoutLimit(length).id}`)) : null;
   }
 
-  /** Whether a test says that a buffer begins where vectors of so many lanes may, on this way. */
+  /** Whether a test says that a buffer begins where vectors of so many lanes may, on this way; those of several accesses where one may. */
   beginsAt(buffer: string, lanes: number): boolean {
-    return (this.choices.starts.get(buffer) ?? 1) % (lanes * DTYPES[bufferOf(this.kernel, buffer).dtype].bytes) === 0;
+    const bytes = Math.min(lanes * DTYPES[bufferOf(this.kernel, buffer).dtype].bytes, WIDEST_ACCESS);
+    return (this.choices.starts.get(buffer) ?? 1) % bytes === 0;
   }
 
   /** Whether a form is known to be a multiple of a number on this way. */
