@@ -20,8 +20,6 @@ const PROGRAMS: readonly (readonly [name: string, layouts: string, body: string]
 /** What stands in the way of some algorithms, for tensors of one dimension, too. */
 const NOT_FOLLOWED: Readonly<Record<string, RegExp>> = {
   "all_gather/bruck": /'rem' of what goes with the element/,
-  "reduce_scatter/ring+packets": /two accesses may meet/,
-  "reduce_scatter/push+packets": /two accesses may meet/,
 };
 
 /** Packets of 8 elements of rows of 35: there are too many ways for both to end. */

@@ -7,6 +7,7 @@ import { compile, type CompileOptions, type DType, withMapping } from "../../src
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import { printKernel } from "../../src/compiler/ir/print.js";
+import { without } from "../../src/compiler/prove/every/conditions.js";
 import { everyLength, PROOF_MAPPING, prove, proveAnswer } from "../../src/compiler/prove/index.js";
 import { compileFile, LIBRARY } from "../kernels/library.js";
 import { FAR_WRONG } from "./every-programs.js";
@@ -340,5 +341,54 @@ describe("wrong at some lengths alone", () => {
     expect(prove({ kernel, snapshots }).every?.answer.holds ?? false).toBe(false);
     const dims = Object.fromEntries(kernel.dims.map((d) => [d, 24]));
     expect(everyLength(kernel, [dims]).answer.holds).toBe(false);
+  });
+});
+
+describe("what one packet kernel keeps for the next", () => {
+  const kept = (dtype: string, mapping: CompileOptions["mapping"]): Kernel => {
+    const text = `collective kept(x: ${dtype}[n] partial(sum), b: ${dtype}[n] replicated) -> y: ${dtype}[n] replicated {
+      let r = reduce(x, to: 0) * b
+      y = broadcast(relu(r))
+    }`;
+    return compile(text, { ranks: 2, mapping }).kernel!;
+  };
+  /** Block 0 stores the last strip, which another block reads. */
+  const ELSEWHERE =
+    /for (%\d+), (%\d+) \{map="blocks"\} \(%(\d+)\) \{(?=(?:(?!\n {4,10}\}\n {2,8}\})[\s\S])*?store %\d+, %\d+ \{buffer="value"\})/g;
+  const moved = (text: string): string => {
+    let last = "";
+    // The last two loops over blocks that store are those of what is left, for aligned buffers and for others.
+    const found = [...text.matchAll(ELSEWHERE)].slice(-2);
+    let at = 0;
+    for (const m of found) {
+      const [all, low, high, v] = m as unknown as [string, string, string, string];
+      const loop = `%90${v} = binary ${high}, ${low} {fn="sub"} : index\nfor %2, %90${v} {map="blocks"} (%80${v}) {\n%${v} = binary %80${v}, ${low} {fn="add"} : index`;
+      last += text.slice(at, m.index) + loop;
+      at = m.index + all.length;
+    }
+    return last + text.slice(at);
+  };
+
+  it.each(["i64", "bf16", "f32"])("is one block's at every length: %s", (dtype) => {
+    const small = kept(dtype, PACKETS);
+    expect(small.buffers.filter((b) => b.role === "packet").length).toBeGreaterThan(2);
+    expect(reasonOf(small)).toBe(null);
+    expect(reasonOf(kept(dtype, { transfers: "staged", protocol: "packet" }))).toBe(null);
+  });
+
+  it("is not shown where the rows of blocks are others", () => {
+    const text = plain(kept("i64", PACKETS));
+    const wrong = parseKernel(moved(text));
+    expect(plain(wrong)).not.toBe(text);
+    const reason = (): string | null => {
+      const { ordering } = everyLength(wrong, SHAPES);
+      return ordering.holds ? null : ordering.reason;
+    };
+    expect(reason()).toMatch(/orders/);
+    // Nothing else refuses it.
+    expect(without("rows", reason)).toBe(null);
+    // It is wrong wherever the last strip is not the first block's.
+    expect(prove({ kernel: wrong }, { shapes: [{ n: 6 }] }).ordering.status).toBe("wrong");
+    expect(prove({ kernel: wrong }, { shapes: [{ n: 4 }] }).ordering.status).toBe("proved");
   });
 });

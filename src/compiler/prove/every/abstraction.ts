@@ -20,6 +20,7 @@ import { packetsAt, packetsOf } from "./packets.js";
 import type { Movement, Source } from "./pieces.js";
 import { renamedPlace } from "./places.js";
 import { addressTest, copyOf, EVEN_EPOCH, startOf } from "./stretches.js";
+import { renamedTaker } from "./takers.js";
 import type { Part } from "./unrolled.js";
 
 /**
@@ -122,6 +123,7 @@ export class Abstraction {
       covered: m.covered.map(renamed),
       aligned: m.aligned.map(({ form, lanes }) => ({ form: renamed(form), lanes })),
       divisors: m.divisors.map(renamed),
+      takers: m.takers.map((t) => renamedTaker(t, renamed)),
     };
   }
 

@@ -24,6 +24,7 @@ import { type Merged, mergedStores, type Movement } from "./pieces.js";
 import { demand, NotShown } from "./conditions.js";
 import { packetsIn } from "./packets.js";
 import type { Stretch } from "./stretches.js";
+import { eitherTaker } from "./takers.js";
 import type { Part } from "./unrolled.js";
 import type { Decisions } from "./choices.js";
 import { GRID, Way } from "./ways.js";
@@ -262,6 +263,8 @@ function note(found: Map<string, Found>, merged: Merged): void {
   if (limits.length > 0) known.movement = { ...known.movement, covered: [...known.movement.covered, ...limits] };
   const others = divisors.filter((a) => !known.movement.divisors.some((b) => equal(a, b)));
   if (others.length > 0) known.movement = { ...known.movement, divisors: [...known.movement.divisors, ...others] };
+  const { takers } = known.movement;
+  known.movement = { ...known.movement, takers: takers.map((t, i) => eitherTaker(t, merged.movement.takers[i]!)) };
   const isAlike = known.rows === null || merged.rows === null || known.rows === merged.rows;
   demand("rows", isAlike, "blocks take elements in other rows on another way", span);
   known.rows ??= merged.rows;

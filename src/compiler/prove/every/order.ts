@@ -5,6 +5,7 @@ import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from ".
 import { ANY_BLOCK, type Movement } from "./pieces.js";
 import { distanceOf, latticeOf, over, type Place } from "./places.js";
 import type { Span } from "../../source.js";
+import { areOneTaker, eitherTaker, renamedTaker, type Taker } from "./takers.js";
 import { demand, NotShown } from "./conditions.js";
 import type { Comparisons } from "./larger.js";
 
@@ -25,6 +26,8 @@ export interface Touch {
   readonly end: Form;
   readonly writes: boolean;
   readonly packets: Packets | null;
+  /** Which blocks take its elements. */
+  readonly taker: Taker;
 }
 
 /** Checks that all stay inside their buffers, and that what meets is ordered. @throws NotShown */
@@ -86,7 +89,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
         "a row may have no elements where there are some",
         movement.span,
       );
-    const touch = (name: string, owner: number, begin: Form, writes: boolean): void => {
+    const touch = (name: string, owner: number, begin: Form, writes: boolean, by: Taker | undefined): void => {
       const { buffer, lanes } = packetsAt(name) ?? { buffer: name, lanes: null };
       const elements = { start: begin, end: plus(begin, length) };
       const { start, end } = lanes === null ? elements : slotsOf(elements.start, elements.end, lanes, movement.span);
@@ -99,14 +102,18 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       if (known === undefined) touches.set(at, (known = []));
       const isKnown = (t: Touch): boolean =>
         t.movement === movement && t.turn === turn && t.writes === writes && equal(t.start, start);
-      if (!known.some(isKnown)) known.push({ of, movement, turn, start, end, writes, packets });
+      // Elements of turns behind the first are counted by others.
+      const taker = turn > 0 ? null : renamedTaker(by ?? null, (f) => lengths.form(f));
+      const found = known.findIndex(isKnown);
+      if (found < 0) known.push({ of, movement, turn, start, end, writes, packets, taker });
+      else known[found] = { ...known[found]!, taker: eitherTaker(known[found]!.taker, taker) };
     };
-    touch(movement.buffer, movement.owner, base, true);
-    for (const { buffer, owner, place } of sources) {
+    touch(movement.buffer, movement.owner, base, true, movement.takers[0]);
+    for (const [i, { buffer, owner, place }] of sources.entries()) {
       const distance = distanceOf(place);
       // What is made of packets is made by who takes them.
       if (packetsAt(buffer) !== null) continue;
-      if (distance !== null) touch(buffer, owner, plus(base, distance), false);
+      if (distance !== null) touch(buffer, owner, plus(base, distance), false, movement.takers[i + 1]);
       else checkRows(lengths, movement, buffer, place, base, length);
     }
   }
@@ -215,9 +222,10 @@ export class Pairs {
     return this.all(a, b, Relation.Launches);
   }
 
-  /** Blocks take rows from where a movement begins, which is where its first turn does. */
+  /** Blocks take rows from where a movement begins, which is where its first turn does; or rows from one place on. */
   private isOneBlock(a: Touch, b: Touch): boolean {
     const { rows } = a.movement;
+    if (areOneTaker(a.taker, b.taker)) return true;
     return a.turn === 0 && b.turn === 0 && rows === b.movement.rows && rows !== ANY_BLOCK && equal(a.start, b.start);
   }
 

@@ -29,6 +29,7 @@ import { demand, NotShown } from "./conditions.js";
 import { type Access, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
 import { keyOfPlace, type Place, renamedPlace } from "./places.js";
 import { quotientIn } from "./quotients.js";
+import { eitherTaker, type Taker, takerOf } from "./takers.js";
 import { GRID, type Way } from "./ways.js";
 
 /** For rows, where any block may take any element. */
@@ -56,6 +57,8 @@ export interface Movement {
   readonly sources: readonly Source[];
   /** So many neighbours from `base` on are one block's, then the next block's, and so on, in turn. */
   readonly rows: number;
+  /** Which blocks take what is stored, and then what each of the sources has. */
+  readonly takers: readonly Taker[];
   /** Forms that must not be negative wherever there are elements: strips that are gone through, less what they are cut from. */
   readonly covered: readonly Form[];
   /** Forms that must be multiples of a number wherever there are elements. */
@@ -69,7 +72,7 @@ export interface Movement {
 interface Piece {
   readonly start: Form;
   readonly end: Form;
-  readonly stores: readonly { readonly seen: StoreSeen; readonly at: Form }[];
+  readonly stores: readonly StoreAt[];
 }
 
 export interface Merged {
@@ -96,8 +99,9 @@ export function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: 
     if (group === undefined) groups.set(key, (group = { opaque, term: relative, stores: new Map() }));
     const loops = seen.loops.map((l) => l.name).join();
     const all = group.stores.get(loops);
-    if (all === undefined) group.stores.set(loops, [{ seen, at: own }]);
-    else all.push({ seen, at: own });
+    const store = { seen, at: own, loads: relative.loads };
+    if (all === undefined) group.stores.set(loops, [store]);
+    else all.push(store);
   }
   return [...groups.values()].map((group) => {
     const pieces = [...group.stores.values()].map((stores) => pieceOf(stores, way));
@@ -108,6 +112,8 @@ export function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: 
 interface StoreAt {
   readonly seen: StoreSeen;
   readonly at: Form;
+  /** The loads of each source. */
+  readonly loads: readonly (readonly Access[])[];
 }
 
 /** An index without its loops: what is opaque, and the rest. */
@@ -136,6 +142,7 @@ interface Relative {
   readonly text: string;
   readonly key: string;
   readonly sources: readonly Source[];
+  readonly loads: readonly (readonly Access[])[];
 }
 
 /** @param known of terms, by where they are stored: what is sent to all peers is one */
@@ -153,6 +160,7 @@ function relativeTo(
   const found = places.get(at);
   if (found !== undefined) return found;
   const sources: Source[] = [];
+  const loads: Access[][] = [];
   const numbers = new Map<string, number>();
   const text = termText(term, (load) => {
     const { buffer, owner, op } = load;
@@ -163,10 +171,12 @@ function relativeTo(
     if (number === undefined) {
       numbers.set(key, (number = sources.length));
       sources.push({ buffer, owner: whose, place });
+      loads.push([]);
     }
+    loads[number]!.push(load);
     return `$${number}`;
   });
-  const relative = { text, key: [...numbers.keys()].join(";"), sources };
+  const relative = { text, key: [...numbers.keys()].join(";"), sources, loads };
   places.set(at, relative);
   return relative;
 }
@@ -322,11 +332,24 @@ function chained(
       covered,
       aligned,
       divisors: way.quotients.divisors(),
+      takers: [ONE, ...sources].map((_, i) => takerOfAll(all, i, way)),
       span: op.span,
     },
     lengths,
     rows,
   };
+}
+
+/** Which blocks take what is stored, number 0, or what a source has. */
+function takerOfAll(stores: readonly StoreAt[], number: number, way: Way): Taker {
+  let taker: Taker = "one";
+  for (const { seen, loads } of stores) {
+    const digits = way.digits(seen);
+    for (const access of number === 0 ? [seen.access] : loads[number - 1]!)
+      taker = eitherTaker(taker, access.isPacket === true ? null : takerOf(access, digits, way));
+    if (taker === null) break;
+  }
+  return taker;
 }
 
 /** How many neighbours a block takes, in turn with the others. Null where there is one block. */

@@ -5,6 +5,7 @@ import type { Unit } from "./lengths.js";
 import { bufferAt } from "./packets.js";
 import type { Movement, Source } from "./pieces.js";
 import { keyOfPlace, renamedPlace } from "./places.js";
+import { keyOfTaker, renamedTaker } from "./takers.js";
 
 type Name = (buffer: string) => string;
 
@@ -12,14 +13,15 @@ const OWN_NAME: Name = (buffer) => buffer;
 
 /** One text for movements that do the same, but for the names of buffers. */
 function textOf(
-  { buffer, owner, base, length, text, sources, rows, covered, aligned, divisors, span }: Movement,
+  { buffer, owner, base, length, text, sources, rows, takers, covered, aligned, divisors, span }: Movement,
   name: Name,
 ): string {
   const keys = (all: readonly Form[]): string[] => all.map(keyOf);
   const read = sources.map((s: Source) => [name(s.buffer), s.owner, keyOfPlace(s.place)]);
   const lanes = aligned.map((a) => [keyOf(a.form), a.lanes]);
   const stored = [name(buffer), owner, keyOf(base), length, text];
-  return JSON.stringify([...stored, read, rows, keys(covered), lanes, keys(divisors), span.start, span.end]);
+  const blocks = [rows, ...takers.map(keyOfTaker)];
+  return JSON.stringify([...stored, read, blocks, keys(covered), lanes, keys(divisors), span.start, span.end]);
 }
 
 /** One list of movements for all stretches in which a rank does the same; and one object for equal forms and places, which are then made once in a box of lengths. */
@@ -43,6 +45,7 @@ export class SharedMovements {
       covered: m.covered.map(form),
       aligned: m.aligned.map((a) => ({ ...a, form: form(a.form) })),
       divisors: m.divisors.map(form),
+      takers: m.takers.map((t) => renamedTaker(t, form)),
     };
   }
 }

@@ -280,8 +280,8 @@ export class Way {
 
   /** Whether a test says that a buffer begins where vectors of so many lanes may, on this way; those of several accesses where one may. */
   beginsAt(buffer: string, lanes: number): boolean {
-    const bytes = Math.min(lanes * DTYPES[bufferOf(this.kernel, buffer).dtype].bytes, WIDEST_ACCESS);
-    return (this.choices.starts.get(buffer) ?? 1) % bytes === 0;
+    const { bytes } = DTYPES[bufferOf(this.kernel, buffer).dtype];
+    return (this.choices.starts.get(buffer) ?? 1) % Math.min(lanes * bytes, WIDEST_ACCESS) === 0;
   }
 
   /** Whether a form is known to be a multiple of a number on this way. */
@@ -516,9 +516,7 @@ export class Way {
 }
 
 /** One lane of a packet. */
-function laneOf(access: Access, lane: number): Access {
-  return { ...access, index: plus(access.index, constant(lane)), lanes: 1 };
-}
+const laneOf = (access: Access, lane: number): Access => ({ ...access, index: plus(access.index, constant(lane)), lanes: 1 }); // prettier-ignore
 
 /** The type of what an op makes, of one lane. */
 function element(op: Op): string {
