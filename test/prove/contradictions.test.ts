@@ -30,6 +30,11 @@ const SIDES: readonly (readonly [Row<number>, Row<number>])[] = [
   [["2 * i", (i) => 2 * i], ["n", (_i, n) => n]],
   [["3 * (n / 3)", (_i, n) => 3 * Math.trunc(n / 3)], ["i", (i) => i]],
   [["i + 3", (i) => i + 3], ["n - 1 + rank", (_i, n, rank) => n - 1 + rank]],
+  // Quotients by what is no number: of three parts of equal length, two, and of two that leave some out.
+  [["i / ((n + 2) / 3)", (i, n) => Math.trunc(i / Math.trunc((n + 2) / 3))], ["2", () => 2]],
+  [["i / ((n + 2) / 3)", (i, n) => Math.trunc(i / Math.trunc((n + 2) / 3))], ["1", () => 1]],
+  [["i / (n / 3 + 1)", (i, n) => Math.trunc(i / (Math.trunc(n / 3) + 1))], ["2", () => 2]],
+  [["i / (n / 4 + 1)", (i, n) => Math.trunc(i / (Math.trunc(n / 4) + 1))], ["2", () => 2]],
   [["(i - n) / 2 + n", (i, n) => Math.trunc((i - n) / 2) + n], ["n - 1", (_i, n) => n - 1]],
 ];
 
@@ -80,5 +85,23 @@ describe("tests that contradict each other at every length", () => {
     }`;
     const made = compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
     expect(findings(prove(made)).map(({ message }) => message)).toEqual([]);
+  });
+
+  it("are not warned of: which part an element is in, of parts whose length is written out", () => {
+    const warned = (part: string, owner: string): string[] => {
+      const text = `fn part(n) = ${part}
+        collective f(x: T[n] partial(sum)) -> y: T[n] replicated where n >= 1 {
+        scratch own: f32[n]
+        for p in ranks { for i in tiles(chunk(n, rank)) { own@p[i] = sum(q in ranks) x@q[i] } }
+        for i in tiles(n) { y[i] = own@(${owner})[i] }
+      }`;
+      const { snapshots, ...made } = compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+      return findings(prove(made, { program: programOf(snapshots) })).map(({ code }) => code);
+    };
+    const [chunks, even] = ["(n + 64 * world - 1) / (64 * world) * 64", "(n + world - 1) / world"];
+    expect(warned(chunks, "min(i / part(n), world - 1)")).toEqual([]);
+    expect(warned(even, "i / part(n) % world")).toEqual([]);
+    // Of shorter ones there is something behind the last.
+    expect(warned("(n + 2) / 3", "min(i / part(n), world - 1)")).toEqual([]);
   });
 });

@@ -26,6 +26,9 @@ import type { Parent, Test } from "./search.js";
 /** Ways in which tests may hold, each a list of what is at least 0; inequalities at a time; the largest coefficient that is exact. */
 const [MOST_WAYS, MOST_INEQUALITIES, LARGEST] = [64, 400, 2 ** 40];
 
+/** Quotients by what is no number, and parts that each may have, of which it is asked. */
+const [MOST_QUOTIENTS, MOST_PARTS] = [4, 32];
+
 /** Each way that something may hold. */
 type Ways = readonly (readonly Form[])[];
 
@@ -45,7 +48,10 @@ export function isContradiction(
     if (ways.length > MOST_WAYS) return false;
   }
   for (const { region } of parents) for (const variable of region.arguments) lines.of(variable);
-  return ways.every((way) => isImpossible([...way, ...lines.facts]));
+  return ways.every((way) => {
+    const known = [...way, ...lines.facts];
+    return isImpossible(known) || (lines.quotients.length > 0 && isImpossible([...known, ...lines.limits(known)]));
+  });
 }
 
 const joined = (a: Ways, b: Ways): Ways => a.flatMap((x) => b.map((y) => [...x, ...y]));
@@ -57,6 +63,8 @@ const PURE = new Set(["binary", "unary", "compare", "select", "cast"]);
 class Lines {
   /** What is at least 0 wherever the values are. */
   readonly facts: Form[] = [];
+  /** What is divided by no number, as `i` by the length of a part. */
+  readonly quotients: { readonly of: Form; readonly by: Form; readonly quotient: Form }[] = [];
   private readonly forms = new Map<Value, Form>();
   private readonly named = new Map<string, Form>();
   /** What is never below 0. */
@@ -92,8 +100,18 @@ class Lines {
     if (op.name === "dim") return parameter(`dim ${text(op, "name")}`);
     if (op.name === "rank") return parameter("rank");
     if (!PURE.has(op.name)) return this.unknown();
+    const side = op.name === "select" ? this.chosen(op) : null;
+    if (side !== null) return this.of(side);
     const operands = op.operands.map((w) => this.of(w));
     return this.sum(op, operands) ?? this.other(op, operands);
+  }
+
+  /** What is chosen where something is never below 0, as quotients that round down ask. */
+  private chosen({ operands: [condition, , otherwise] }: Op): Value | null {
+    const asked = this.makers.get(condition!);
+    if (asked?.name !== "compare" || asked.attributes["fn"] !== "lt") return null;
+    const [less, than] = asked.operands.map((v) => this.of(v)) as [Form, Form];
+    return than.size === 0 && this.isNatural(less) ? otherwise! : null;
   }
 
   /** Of a loop: at least where it begins, and below where it ends. */
@@ -131,14 +149,26 @@ class Lines {
     const fn = op.name === "binary" && scalarOf(op.results[0]!.type) === "index" ? op.attributes["fn"] : null;
     if (fn === "min") this.facts.push(minus(a, form), minus(b, form));
     if (fn === "max") this.facts.push(minus(form, a), minus(form, b));
+    if (fn === "rem" && isConstant(b) && constantOf(b) > 0 && this.isNatural(a)) this.natural(form);
     if (fn === "div" && isConstant(b) && constantOf(b) > 0) {
       // It is cut off towards 0.
       const [rest, most] = [minus(a, scaled(form, constantOf(b))), constant(constantOf(b) - 1)];
       const isNatural = this.isNatural(a);
       this.facts.push(plus(rest, isNatural ? ZERO : most), minus(most, rest));
       if (isNatural) this.natural(form);
-    }
+    } else if (fn === "div" && !isConstant(b) && this.isNatural(a) && this.isNatural(b))
+      this.quotients.push({ of: a, by: b, quotient: form });
     return form;
+  }
+
+  /** What quotients are less than, of as many parts as there are ranks: where nothing that is divided comes to so many times the divisor. */
+  limits(known: readonly Form[]): Form[] {
+    const { world } = this.kernel;
+    return this.quotients.slice(0, MOST_QUOTIENTS).flatMap(({ of, by, quotient }) => {
+      for (let parts = 1; parts <= Math.min(world, MOST_PARTS); parts++)
+        if (isImpossible([...known, minus(of, scaled(by, parts))])) return [minus(constant(parts - 1), quotient)];
+      return [];
+    });
   }
 
   private natural(form: Form): void {
