@@ -55,6 +55,8 @@ export interface Algebra {
   select(condition: Number_, a: Number_, b: Number_): Number_;
   /** Any other function: equal arguments give equal results, and nothing else is known of it. */
   apply(fn: string, args: readonly Number_[], commutes?: boolean): Term;
+  /** A function of a known number, where it has laws with what stands for data; null where it is a number like any other. */
+  lawful?(fn: string, x: number): Number_ | null;
   accumulator(): Accumulator;
   /** For `Accumulator.addProducts`. */
   factors(values: readonly Number_[]): Factors;

@@ -30,6 +30,8 @@ import {
   rangesOf,
   storePlace,
   storesOf,
+  limitsOf,
+  positiveInputsOf,
 } from "./facts.js";
 import { RoundingAlgebra } from "./rounding.js";
 import { Leaf } from "./terms.js";
@@ -126,7 +128,7 @@ function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Plac
 
 /** Says of terms without choices whether they are equal, by the random members that stand for them. */
 function sameForAllData(kernel: Kernel, seed: number): (a: Number_, b: Number_) => boolean {
-  const algebra = new ExponentialAlgebra(dtypesOf(kernel), randomPlaces(kernel, seed));
+  const algebra = new ExponentialAlgebra(dtypesOf(kernel), randomPlaces(kernel, seed), positiveInputsOf(kernel));
   const members = new Remade(algebra, (t) =>
     t instanceof Leaf ? algebra.leaf(t.launch, t.buffer, t.rank, t.index) : algebra.poison(t.buffer, t.rank, t.index),
   );
@@ -137,7 +139,7 @@ function sameForAllData(kernel: Kernel, seed: number): (a: Number_, b: Number_) 
 function algebraFor(kernel: Kernel, seed: number, isExponential: boolean): Algebra {
   const places = randomPlaces(kernel, seed);
   return isExponential
-    ? new ExponentialAlgebra(dtypesOf(kernel), places)
+    ? new ExponentialAlgebra(dtypesOf(kernel), places, positiveInputsOf(kernel))
     : new FieldAlgebra(dtypesOf(kernel), places.plain);
 }
 
@@ -311,7 +313,9 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
     const rangeOf = rangesOf(kernel, options.dims);
     const computedIn = computedInOf(kernel);
     const isRefuted = isOfFewIntegers(kernel) && new AllData(rangeOf, computedIn).areEqual(got, wanted) === false;
-    const atData = isRefuted ? "differ" : compareAtData(got, wanted, rangeOf, computedIn, options.seed ?? 0);
+    const atData = isRefuted
+      ? "differ"
+      : compareAtData(got, wanted, rangeOf, computedIn, options.seed ?? 0, limitsOf(kernel, options.dims));
     if (atData !== "differ") {
       const seen = atData === "agree" ? "agree at random data" : "could not be compared at random data";
       throw new CannotTell(

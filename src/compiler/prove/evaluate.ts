@@ -123,6 +123,20 @@ function extremeOf(random: number, extreme: number, range: readonly [number, num
   return range === null ? end * 1e30 * (1 + Math.floor(random * 7)) : end;
 }
 
+/** A float between two limits: anywhere, one of the numbers that values are compared with, or next to a limit. */
+function limitedOf(
+  random: number,
+  sample: number,
+  [from, to]: readonly [number, number],
+  constants: readonly number[],
+): number {
+  const beside = (share: number): number => from + share * Math.max(0, to - from);
+  if (sample <= PLAIN) return sample % 4 === 0 ? beside(0.5) : beside(random);
+  if (sample > PLAIN + COMPARED) return beside(random < 0.5 ? 0 : 0.999);
+  const near = constants.filter((c) => from <= c && c < to);
+  return near.length === 0 ? beside(random) : near[Math.floor(random * near.length)]!;
+}
+
 /** What is left of the precision of numbers that are larger than the result. */
 const PRECISION = 1e-9;
 
@@ -142,6 +156,7 @@ export function compareAtData(
   rangeOf: RangeOf,
   computedIn: ComputedIn,
   seed = 0,
+  limitsOf: RangeOf = () => null,
 ): "differ" | "agree" | "unknown" {
   let compared = 0;
   const wrapped = wrappedOf([a, b], computedIn);
@@ -154,6 +169,8 @@ export function compareAtData(
       isWhole &&= t instanceof Leaf && rangeOf(t) !== null;
       if (t instanceof Poison) return 1e3 * (4 * random - 2);
       const range = rangeOf(t);
+      const limits = range === null ? limitsOf(t) : null;
+      if (limits !== null) return limitedOf(random, s, limits, constants);
       if (s > PLAIN + COMPARED) return extremeOf(random, s - PLAIN - COMPARED - 1, range);
       if (!isPlain) {
         const value = constants[Math.floor(random * constants.length)]!;

@@ -4,18 +4,23 @@
  *
  * Each value stands in two places at once. In the first it is a member of the fields of p = 2p' + 1, in the second of those of
  * p', and inputs are random in both, independently: as x and exp(x) are, between which no equation holds but those above.
- * The exponential of a value is, in the first place, 4 to the power of what it is in the second; 4 has the order p'. The
- * logarithm of something positive is, in the second place, the exponent of 4 that gives its square, halved. Of something that
- * may be negative it is more by what stands for its sign, which powers of 4 leave as it is: log(exp(a) · b) = a + log(b), and
+ * The exponential of a value is, in the first place, a base to the power of what it is in the second. The base stands for e: it is a random square, of which
+ * all but 1 have the order p', so that no number of a program is a power of it but by chance. The
+ * logarithm of something positive is, in the second place, the exponent of the base that gives its square, halved. Of something that
+ * may be negative it is more by what stands for its sign, which powers of a square leave as it is: log(exp(a) · b) = a + log(b), and
  * log(-b) is another value. Both keep every law of theirs exactly; where they have no value of their own, they are functions like any other. So values that are
  * equal in either place are equal for all data, but for a chance as small as that of residues alone.
+ *
+ * The exponential or logarithm of a known number has its laws with what stands for data, and is the number that it is where it has no value of its own.
  */
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
+import { foldCompare } from "../ir/functions.js";
 import type { Comparison } from "../ir/ops.js";
 import { type DType, DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import { FieldAlgebra } from "./field.js";
 import { times } from "./modular.js";
 import { type Fields, NO_PROGRAM, type Places, Residues } from "./residues.js";
+import { castOf } from "./values.js";
 
 /** A value in both places. */
 class Dual implements Term {
@@ -25,8 +30,8 @@ class Dual implements Term {
     /** Whether it is known to be greater than 0. */
     readonly isPositive: boolean,
     /**
-     * Its exponential, where that is known to be more than a power of 4: of the logarithm of a value it is the value, while
-     * a power of 4 is that or its negative.
+     * Its exponential, where that is known to be more than a power of the base: of the logarithm of a value it is the value, while
+     * a power of the base is that or its negative.
      */
     readonly exponential: Residues | null = null,
   ) {}
@@ -41,6 +46,13 @@ const exponentOf = (x: Number_): Number_ => (x instanceof Dual ? x.exponent : x)
 const isPositive = (x: Number_): boolean => (x instanceof Dual ? x.isPositive : (x as number) > 0);
 
 const exponentialOf = (x: Number_): Residues | null => (x instanceof Dual ? x.exponential : null);
+
+/** The number that a value is known to be: in the place where the exponential or the logarithm of a number is that number. */
+function knownOf(x: Number_): Number_ {
+  if (!(x instanceof Dual)) return x;
+  if (typeof x.value === "number") return x.value;
+  return typeof x.exponent === "number" ? x.exponent : x;
+}
 
 const dual = (value: Number_, exponent: Number_, positive: boolean, exponential: Residues | null = null): Number_ =>
   typeof value === "number" && typeof exponent === "number" ? value : new Dual(value, exponent, positive, exponential);
@@ -57,24 +69,35 @@ export class ExponentialAlgebra implements Algebra {
   readonly exponents: FieldAlgebra;
   /** Of the first place. */
   private readonly fields: Fields;
+  /** What stands for e there. */
+  private readonly base: Residues;
 
-  /** @param dtypes of the inputs */
-  constructor(dtypes: ReadonlyMap<string, DType>, places: Places = NO_PROGRAM) {
+  /**
+   * @param dtypes of the inputs
+   * @param arePositive says of an input whether its elements are greater than 0
+   */
+  constructor(
+    dtypes: ReadonlyMap<string, DType>,
+    places: Places = NO_PROGRAM,
+    private readonly arePositive: (buffer: string) => boolean = () => false,
+  ) {
     this.fields = places.values;
+    this.base = baseIn(this.fields);
     this.values = new FieldAlgebra(dtypes, places.values);
     this.exponents = new FieldAlgebra(dtypes, places.exponents);
   }
 
   leaf(launch: number, buffer: string, rank: number, index: number): Dual {
     const [value, exponent] = [this.values, this.exponents].map((a) => a.leaf(launch, buffer, rank, index));
-    return new Dual(value!, exponent!, false);
+    return new Dual(value!, exponent!, this.arePositive(buffer));
   }
 
   leavesOf(launch: number, buffer: string, rank: number): (index: number) => Dual {
     const value = this.values.leavesOf(launch, buffer, rank);
     const exponent = this.exponents.leavesOf(launch, buffer, rank);
     const known: Dual[] = [];
-    return (index) => (known[index] ??= new Dual(value(index), exponent(index), false));
+    const positive = this.arePositive(buffer);
+    return (index) => (known[index] ??= new Dual(value(index), exponent(index), positive));
   }
 
   poison(buffer: string, rank: number, index: number): Dual {
@@ -124,6 +147,8 @@ export class ExponentialAlgebra implements Algebra {
   }
 
   extreme(fn: "min" | "max", a: Number_, b: Number_): Number_ {
+    const [x, y] = [knownOf(a), knownOf(b)];
+    if (typeof x === "number" && typeof y === "number") return x < y === (fn === "min") ? a : b;
     const positive = fn === "max" ? isPositive(a) || isPositive(b) : isPositive(a) && isPositive(b);
     return this.both((f, x) => f.extreme(fn, x(a), x(b)), positive);
   }
@@ -137,6 +162,8 @@ export class ExponentialAlgebra implements Algebra {
   }
 
   cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
+    const known = knownOf(a);
+    if (typeof known === "number" && to !== "f32") return castOf(this, from, to, known);
     return this.both((f, x) => f.cast(from, to, x(a)), isPositive(a) && !(isDType(to) && DTYPES[to].kind === "int"));
   }
 
@@ -145,6 +172,8 @@ export class ExponentialAlgebra implements Algebra {
   }
 
   compare(fn: Comparison, a: Number_, b: Number_): Number_ {
+    const [x, y] = [knownOf(a), knownOf(b)];
+    if (typeof x === "number" && typeof y === "number") return foldCompare(fn, x, y) ? 1 : 0;
     return this.both((f, x) => f.compare(fn, x(a), x(b)), false);
   }
 
@@ -152,7 +181,18 @@ export class ExponentialAlgebra implements Algebra {
     return this.both((f, x) => f.select(x(condition), x(a), x(b)), isPositive(a) && isPositive(b));
   }
 
-  apply(fn: string, args: readonly Number_[], commutes = false): Dual {
+  lawful(fn: string, x: number): Number_ | null {
+    // What f32 has no number for is the end of them.
+    const hasPower =
+      fn === "exp" && x !== 0 && Math.fround(Math.exp(x)) > 0 && Number.isFinite(Math.fround(Math.exp(x)));
+    if (hasPower) return new Dual(this.power(x), Math.exp(x), true);
+    if (fn === "log" && x > 0 && x !== 1 && Number.isFinite(x))
+      return new Dual(Math.log(x), this.logarithm(x), false, this.values.of(x));
+    return null;
+  }
+
+  apply(fn: string, of: readonly Number_[], commutes = false): Dual {
+    const args = fn === "exp" || fn === "log" ? of : of.map(knownOf);
     const [value, exponent] = [
       this.values.apply(fn, args.map(valueOf), commutes),
       this.exponents.apply(fn, args.map(exponentOf), commutes),
@@ -174,7 +214,8 @@ export class ExponentialAlgebra implements Algebra {
     const known = exponentialOf(x);
     if (known !== null) return known;
     const { p, q, r } = this.exponents.told(exponentOf(x));
-    return new Residues(power(p, this.fields.p), power(q, this.fields.q), power(r, this.fields.r));
+    const { base, fields } = this;
+    return new Residues(power(p, base.p, fields.p), power(q, base.q, fields.q), power(r, base.r, fields.r));
   }
 
   private readonly logarithms = new Map<number, Residues>();
@@ -185,7 +226,12 @@ export class ExponentialAlgebra implements Algebra {
     const key = p * 2 ** 26 + q;
     let found = this.logarithms.get(key);
     if (found === undefined) {
-      found = new Residues(logarithm(p, this.fields.p), logarithm(q, this.fields.q), logarithm(r, this.fields.r));
+      const { base, fields } = this;
+      found = new Residues(
+        logarithm(p, base.p, fields.p),
+        logarithm(q, base.q, fields.q),
+        logarithm(r, base.r, fields.r),
+      );
       this.logarithms.set(key, found);
     }
     return found;
@@ -194,12 +240,12 @@ export class ExponentialAlgebra implements Algebra {
   private signedLogarithm(x: Dual): Number_ {
     const logarithm = this.logarithm(x);
     const { p, q, r } = this.values.of(x.value);
-    const { fields } = this;
+    const { fields, base } = this;
     // The logarithm of a square is that of either root.
     const isRoot = [
-      power(logarithm.p, fields.p) === p,
-      power(logarithm.q, fields.q) === q,
-      power(logarithm.r, fields.r) === r,
+      power(logarithm.p, base.p, fields.p) === p,
+      power(logarithm.q, base.q, fields.q) === q,
+      power(logarithm.r, base.r, fields.r) === r,
     ];
     return this.exponents.add(logarithm, this.exponents.apply("sign", isRoot.map(Number)));
   }
@@ -269,21 +315,33 @@ const WINDOWS = 3;
 /** Primes whose tables are kept: those of the programs that were looked at last. */
 const MOST_TABLES = 9;
 
-/** What is made once for each prime. */
-function kept<X>(tables: Map<number, X>, m: number, make: (m: number) => X): X {
-  let made = tables.get(m);
+/** A random square other than 1, in each of the fields. */
+function baseIn(fields: Fields): Residues {
+  const root = fields.standIn(E, []);
+  const { p, q, r } = fields.times(root, root);
+  const of = (x: number): number => (x === 1 ? 4 : x);
+  return new Residues(of(p), of(q), of(r));
+}
+
+/** Tells the base's root from members of other functions. */
+const E = 0x2718281;
+
+/** What is made once for each base and prime. */
+function kept<X>(tables: Map<number, X>, base: number, m: number, make: (base: number, m: number) => X): X {
+  const key = base * 2 ** 26 + m;
+  let made = tables.get(key);
   if (made === undefined) {
     if (tables.size >= MOST_TABLES) tables.delete(tables.keys().next().value!);
-    tables.set(m, (made = make(m)));
+    tables.set(key, (made = make(base, m)));
   }
   return made;
 }
 
-/** 4 to the power of d · 2^(9 w), by w and d. A softmax over a vocabulary asks for millions of powers. */
+/** The base to the power of d · 2^(9 w), by w and d. A softmax over a vocabulary asks for millions of powers. */
 const tablesOf = new Map<number, readonly Int32Array[]>();
 
-function tablesFor(m: number): readonly Int32Array[] {
-  let base = 4;
+function tablesFor(first: number, m: number): readonly Int32Array[] {
+  let base = first;
   return Array.from({ length: WINDOWS }, () => {
     const table = new Int32Array(2 ** WINDOW);
     let value = 1;
@@ -293,9 +351,9 @@ function tablesFor(m: number): readonly Int32Array[] {
   });
 }
 
-/** 4 to a power below 2^27, modulo a prime. */
-function power(exponent: number, m: number): number {
-  const tables = kept(tablesOf, m, tablesFor);
+/** A base to a power below 2^27, modulo a prime. */
+function power(exponent: number, base: number, m: number): number {
+  const tables = kept(tablesOf, base, m, tablesFor);
   const last = 2 ** WINDOW - 1;
   const low = times(tables[0]![exponent & last]!, tables[1]![(exponent >> WINDOW) & last]!, m);
   return times(low, tables[2]![exponent >> (2 * WINDOW)]!, m);
@@ -305,10 +363,10 @@ function power(exponent: number, m: number): number {
 const STEPS = 2 ** 17;
 
 interface Steps {
-  /** Powers of 4 for the first exponents, and those exponents plus 1, in a hash table of twice the size. */
+  /** Powers of the base for the first exponents, and those exponents plus 1, in a hash table of twice the size. */
   readonly powers: Int32Array;
   readonly exponents: Int32Array;
-  /** 4 to the power of -STEPS. */
+  /** The base to the power of -STEPS. */
   readonly large: number;
 }
 
@@ -317,21 +375,21 @@ const stepsOf = new Map<number, Steps>();
 const SLOTS = 4 * STEPS - 1;
 const slotOf = (x: number): number => (Math.imul(x, 0x9e3779b1) >>> 8) & SLOTS;
 
-function stepsFor(m: number): Steps {
+function stepsFor(base: number, m: number): Steps {
   const powers = new Int32Array(SLOTS + 1);
   const exponents = new Int32Array(SLOTS + 1);
-  for (let e = 0, value = 1; e < STEPS; e++, value = times(value, 4, m)) {
+  for (let e = 0, value = 1; e < STEPS; e++, value = times(value, base, m)) {
     let slot = slotOf(value);
     while (exponents[slot] !== 0) slot = (slot + 1) & SLOTS;
     powers[slot] = value;
     exponents[slot] = e + 1;
   }
-  return { powers, exponents, large: power((m - 1) / 2 - STEPS, m) };
+  return { powers, exponents, large: power((m - 1) / 2 - STEPS, base, m) };
 }
 
-/** The exponent of 4 that gives the square of x, halved, modulo (m - 1) / 2; 0 of 0. By small steps and large ones. */
-function logarithm(x: number, m: number): number {
-  const { powers, exponents, large } = kept(stepsOf, m, stepsFor);
+/** The exponent of a base that gives the square of x, halved, modulo (m - 1) / 2; 0 of 0. By small steps and large ones. */
+function logarithm(x: number, base: number, m: number): number {
+  const { powers, exponents, large } = kept(stepsOf, base, m, stepsFor);
   const order = (m - 1) / 2;
   let value = times(x, x, m);
   for (let e = 0; e < order; e += STEPS) {

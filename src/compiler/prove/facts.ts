@@ -45,6 +45,26 @@ export function rangesOf(kernel: Kernel, dims: DimValues): RangeOf {
   return (leaf) => ranges.get(leaf.buffer) ?? null;
 }
 
+/** From where to where, without that, the signature says that floats lie; null where it says nothing. */
+export function limitsOf(kernel: Kernel, dims: DimValues): RangeOf {
+  const limits = new Map(
+    kernel.inputs.flatMap(({ name, dtype, values }) =>
+      values === undefined || INTEGER_LIMITS[dtype] !== undefined
+        ? []
+        : [[name, [evaluateExtent(values.from, dims), evaluateExtent(values.to, dims)] as const] as const],
+    ),
+  );
+  return (leaf) => limits.get(leaf.buffer) ?? null;
+}
+
+/** Whether the signature says, whatever the lengths are, that the elements of an input are greater than 0. */
+export function positiveInputsOf({ inputs }: Kernel): (buffer: string) => boolean {
+  const names = new Set(
+    inputs.flatMap(({ name, values }) => (typeof values?.from === "number" && values.from > 0 ? [name] : [])),
+  );
+  return (buffer) => names.has(buffer);
+}
+
 /** What the elements of inputs are computed in. */
 export function computedInOf(kernel: Kernel): ComputedIn {
   const dtypes = new Map<string, DType>([...kernel.inputs, ...kernel.scalars].map((t) => [t.name, t.dtype]));

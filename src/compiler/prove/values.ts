@@ -90,8 +90,10 @@ function powerOf(algebra: Algebra, base: Number_, exponent: Number_): Number_ {
 
 export function unaryOf(algebra: Algebra | null, fn: UnaryFunction, kind: ScalarKind, a: Number_): Number_ {
   const { value, whole, law } = UNARY[fn];
-  if (typeof a === "number")
-    return kind === "index" || kind === "bool" || isInteger(kind) ? wrap(kind, (whole ?? value)(a)) : value(a);
+  if (typeof a === "number") {
+    if (kind === "index" || kind === "bool" || isInteger(kind)) return wrap(kind, (whole ?? value)(a));
+    return algebra?.lawful?.(fn, a) ?? value(a);
+  }
   if (algebra === null) return OPAQUE;
   return law === undefined ? algebra.apply(fn, [a]) : law<Number_>(algebra, a, kind);
 }
