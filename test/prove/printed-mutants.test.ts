@@ -75,7 +75,7 @@ const stepOf = (name: string, mapping: CompileOptions["mapping"]): number =>
 const KERNELS: readonly { readonly name: string; readonly mapping: CompileOptions["mapping"] }[] = [
   ...NAMES.map((name) => ({ name, mapping: {} })),
   ...[WRITTEN, PACKETS].map((mapping) => ({ name: "fused/all_reduce_bias_gelu", mapping })),
-  ...["all_reduce/one_shot", "all_reduce/two_shot"].map((name) => ({ name, mapping: PACKETS })),
+  ...["all_reduce/one_shot", "all_reduce/two_shot", "reduce_scatter/push"].map((name) => ({ name, mapping: PACKETS })),
   ...["all_gather/pull", "all_to_all/push"].map((name) => ({ name, mapping: COPIES })),
 ];
 
