@@ -4,6 +4,16 @@ import { compile } from "../../src/compiler/index.js";
 import { parseKernel } from "../../src/compiler/ir/parse.js";
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import { printKernel } from "../../src/compiler/ir/print.js";
+import {
+  type Box,
+  explore,
+  factors,
+  type Form,
+  parameter,
+  quotient,
+  substituted,
+  Undecided,
+} from "../../src/compiler/prove/every/forms.js";
 import { everyLength, PROOF_MAPPING, proveAnswer } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { compileFile, LIBRARY } from "../kernels/library.js";
@@ -210,4 +220,68 @@ it.each([
   const found = reasonOf(text.replaceAll(test, test.replace("16", String(bytes))));
   if (reason === null) expect(found).toBe(null);
   else expect(found).toMatch(reason);
+});
+
+it("loops that go through as many elements in rounds of other lengths are followed together", () => {
+  const text = `collective vote(x: bool[n] local, w: f32[n] local) -> (y: bool[n] local, c: f32[n] local)
+    ensures y[i] == x[i]
+    ensures c[i] == where(x[i], w[i], 0.0) {
+    for i in tiles(n) { y[i] = x[i] }
+    for i in tiles(n) { c[i] = where(x[i], w[i], 0.0) }
+  }`;
+  const printed = plainText(compile(text, { ranks: 2 }).kernel!);
+  // Four rows at once, and two.
+  expect(printed.match(/"serial"/g)).toHaveLength(2);
+  expect(new Set(printed.match(/= binary %1, %\d+ \{fn="mul"\}/g)).size).toBeGreaterThan(1);
+  expect(printedReasonOf(printed)).toBe(null);
+});
+
+it("what is divided by rounds comes to what it comes to for each number of them", () => {
+  let divided = 0;
+  // a rounds of 2 · grid, b of another below one of them; and so on.
+  for (const [f, by] of [
+    [{ "a*grid": 2, b: 1 }, 4],
+    [{ "a*grid": 2, b: 1 }, 6],
+    [{ "a*grid": 6, b: 1 }, 4],
+    [{ "a*grid": 2, b: 2 }, 4],
+    [{ "a*grid": 2, b: 1, grid: 2 }, 4],
+    [{ "a*grid": 3, b: 1 }, 2],
+  ] as [Record<string, number>, number][]) {
+    const form = new Map(Object.entries(f));
+    const box: Box = {
+      ranges: new Map([
+        ["grid", { low: 1, high: Infinity }],
+        ["a", { low: 0, high: Infinity }],
+        ["b", { low: 0, high: Infinity, below: new Map([["grid", 2]]) }],
+      ]),
+      names: new Map([["a", parameter("a")], ["b", parameter("b")], ["grid", parameter("grid")]]), // prettier-ignore
+    };
+    const look = (part: Box): void => {
+      const own = substituted(form, part.names);
+      let result: Form;
+      try {
+        result = quotient(own, new Map([["grid", by]]), part.ranges);
+      } catch (e) {
+        if (e instanceof Undecided) return;
+        throw e;
+      }
+      divided++;
+      const names = [...part.ranges.keys()].filter((name) => name !== "grid");
+      const at = (g: Form, values: Record<string, number>): number =>
+        [...g].reduce((sum, [key, k]) => sum + factors(key).reduce((x, name) => x * values[name]!, k), 0);
+      const tryAll = (values: Record<string, number>, left: readonly string[]): void => {
+        const [name, ...rest] = left;
+        if (name === undefined) {
+          expect(at(result, values)).toBe(Math.floor(at(own, values) / (by * values["grid"]!)));
+          return;
+        }
+        const { low, high, below } = part.ranges.get(name)!;
+        const end = Math.min(high, low + 5, below === undefined ? Infinity : at(below, values) - 1);
+        for (let v = low; v <= end; v++) tryAll({ ...values, [name]: v }, rest);
+      };
+      for (const grid of [1, 2, 3, 5]) tryAll({ grid }, names);
+    };
+    explore(box, 200, look);
+  }
+  expect(divided).toBeGreaterThan(6);
 });

@@ -263,8 +263,25 @@ function quotientByProduct(f: Form, by: Form, ranges: Ranges): Form {
     if (range.below === undefined) throw new Digits(name, base);
     if (equal(range.below, base) && range.low >= 0) return whole;
   }
-  const isLimited = [...rest.keys()].some((key) => factors(key).some((p) => ranges.get(p)?.below !== undefined));
-  if (isLimited || !isAtLeastZero(rest, ranges) || !isAtLeastZero(minus(minus(by, rest), ONE), ranges)) throw UNDECIDED;
+  // Of rounds half as long, every other one begins where a round does.
+  for (const [key, half] of rest) {
+    const other = factors(key).filter((p) => p !== divisor);
+    const rounds = other.length === 1 && factors(key).length === 2 ? ranges.get(other[0]!) : undefined;
+    const base = n / greatestCommon(half, n);
+    if (rounds === undefined || rounds.below !== undefined || base === 1) continue;
+    if (rounds.high - rounds.low + 1 > base) throw new Digits(other[0]!, constant(base));
+    if (rounds.low < rounds.high) throw new Cut(other[0]!, rounds.low + 1);
+  }
+  let most = rest;
+  for (const [key, k] of rest) {
+    const [only, ...others] = factors(key).filter((p) => ranges.get(p)?.below !== undefined);
+    if (only === undefined) continue;
+    const { low, below } = ranges.get(only)!;
+    if (others.length > 0 || factors(key).length > 1 || k < 0 || low < 0) throw UNDECIDED;
+    most = plus(minus(most, new Map([[key, k]])), minus(below!, ONE), k);
+  }
+  const least = new Map([...rest].filter(([key]) => factors(key).every((p) => ranges.get(p)?.below === undefined)));
+  if (!isAtLeastZero(least, ranges) || !isAtLeastZero(minus(minus(by, most), ONE), ranges)) throw UNDECIDED;
   return whole;
 }
 
