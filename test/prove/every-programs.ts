@@ -37,6 +37,14 @@ function far(
 }
 
 export const FAR_WRONG: readonly FarWrong[] = [
+  // -- numbers of the launch
+  far(
+    "another number of the launch",
+    (k) => `collective f(x: T[n] local, a: f32, b: f32) -> y: T[n] local ensures y[i] == x[i] * T(a) {
+  for i in tiles(min(n, ${k})) { y[i] = x[i] * T(a) }
+  for i in tiles(min(n, ${k}) .. n) { y[i] = x[i] * T(b) }
+}`,
+  ),
   // -- products of dimensions
   far("the last rows of a gather are one row", (k) => gatheredRows(`min(i, ${k})`), (k) => ({ m: 2 * k + 4, n: 3 })), // prettier-ignore
   far(

@@ -117,6 +117,15 @@ describe("wrong at some lengths alone", () => {
     expect(everyLength(kernel!, [{ n: 3 }, { n: 24 }, { n: 700 }]).answer).toEqual({ holds: true });
   });
 
+  it.each(["all_reduce(x) / f32(step)", "all_reduce(x / s) + (1 - s)", "relu(all_reduce(x)) * pow(s, f32(step))"])(
+    "%s, of numbers of the launch, is proved for every length",
+    (value) => {
+      const text = `collective f(x: f32[n] partial(sum), s: f32, step: i32) -> y: f32[n] replicated { y = ${value} }`;
+      const { kernel } = compile(text, options);
+      expect(everyLength(kernel!, [{ n: 3 }, { n: 24 }, { n: 70 }]).answer).toEqual({ holds: true });
+    },
+  );
+
   it.each([2, 3])(
     "%i loops over one length, each with vectors of its own, are proved for every length",
     (loopCount) => {

@@ -41,6 +41,8 @@ function checkTensors(kernel: Kernel, s: Specification, seen: Set<Specification>
   switch (s.kind) {
     case "input":
     case "constant":
+    // One number of the launch, wherever it is used.
+    case "scalar":
       return;
     case "unary":
     case "cast":
