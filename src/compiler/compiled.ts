@@ -17,11 +17,10 @@ import { OutOfReach, type Refusal } from "./passes/support/message-plans.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
 import { messageFloor } from "./program/message-floor.js";
 import { messageProblems } from "./program/message-order.js";
-import { type Candidate, choiceWith } from "./program/plan.js";
+import { type Candidate, choiceWith, type Outline, type Sketch } from "./program/plan.js";
 import { besideProblems } from "./program/step-schedule.js";
 import { beyondReach, type KernelStep, stepsOf, type Uncut } from "./program/steps.js";
 import { SourceFile, type Span } from "./source.js";
-import type { DimValues } from "./types/extent.js";
 
 /** The kernel after one pass, for looking into the compiler. */
 export interface Snapshot {
@@ -123,26 +122,14 @@ export function compiledOf(front: Front, lowered: Kernel): CompileResult {
   return resultOf({ ...front, diagnostics: [...diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
 }
 
-/** A program of one way begun: its messages are known, but not what goes on beside them. */
-export interface Sketch {
-  /** All of it in one kernel, at rank level. */
-  readonly kernel: Kernel;
-  /** Seconds that it takes at the least. */
-  readonly leastSeconds: (dims: DimValues) => number;
-  /** The next part of the way; null where it turns out that there is no program. */
-  readonly outline: () => Outline | null;
+/** A program of one way begun. */
+export interface BegunWay extends Sketch {
   /** All of the way; see `compiledOf`. */
   readonly finished: () => CompileResult;
 }
 
-/** A program of one way half made: its messages and what lies between them, but not what synchronises that, which takes longest. */
-export interface Outline {
-  readonly kernel: Kernel;
-  readonly steps: readonly KernelStep[];
-}
-
-/** The sketch of one kernel, or the result that says why there is no program for ranks so far apart. */
-export function sketchOf(front: Front, lowered: Kernel): Sketch | CompileResult {
+/** A way up to its messages, or the result that says why there is no program for ranks so far apart. */
+export function begunWay(front: Front, lowered: Kernel): BegunWay | CompileResult {
   const { options } = front;
   const snapshots: Snapshot[] = [];
   const before = (pass: string): number => PIPELINE.findIndex(({ name }) => name === pass);

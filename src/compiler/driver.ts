@@ -2,6 +2,8 @@
 import { UsageError } from "../errors.js";
 import type { Program } from "./ast/nodes.js";
 import {
+  type BegunWay,
+  begunWay,
   candidateOf,
   compiledOf,
   type CompileResult,
@@ -11,8 +13,6 @@ import {
   hasPackets,
   NOTHING_COMPILED,
   type PrintedKernel,
-  type Sketch,
-  sketchOf,
   type Variant,
 } from "./compiled.js";
 import type { Diagnostic } from "./diagnostics/create.js";
@@ -165,7 +165,7 @@ function domainsOf(options: CompileOptions): readonly number[] | null {
 
 /** Ways that ranks of several domains can do it in, or the first, which then says why it cannot. */
 function possible(ways: readonly WayToDo[], options: CompileOptions): readonly WayToDo[] {
-  const left = isApart(options) ? ways.filter(({ sketch }) => sketch() !== null) : ways;
+  const left = isApart(options) ? ways.filter(({ begun }) => begun() !== null) : ways;
   return left.length > 0 ? left : ways.slice(0, 1);
 }
 
@@ -174,7 +174,7 @@ interface WayToDo {
   /** Compiles it, once. */
   readonly compiled: () => CompileResult;
   /** The same as far as its messages, where ranks are apart; null where they are not, and where it cannot be done. */
-  readonly sketch: () => Sketch | null;
+  readonly begun: () => BegunWay | null;
   /** The way that this one is with another protocol; null for one of its own. */
   readonly base: string | null;
 }
@@ -191,18 +191,18 @@ export function usesCopyEngines(way: string): boolean {
 function variations(name: string, kernel: Kernel, options: CompileOptions, front: Front): WayToDo[] {
   const one = (own: string, lowered: Kernel, mapping: Partial<PassOptions>, base: string | null): WayToDo => {
     let made: CompileResult | null = null;
-    let begun: Sketch | CompileResult | null = null;
+    let first: BegunWay | CompileResult | null = null;
     const chosen = { ...front, options: { ...options, variant: own, mapping: { ...options.mapping, ...mapping } } };
-    const sketch = (): Sketch | CompileResult => (begun ??= sketchOf(chosen, lowered));
+    const begun = (): BegunWay | CompileResult => (first ??= begunWay(chosen, lowered));
     const compiled = (): CompileResult => {
       if (!isApart(options)) return compiledOf(chosen, lowered);
-      const known = sketch();
+      const known = begun();
       return "finished" in known ? known.finished() : known;
     };
     return {
       ...{ name: own, base, compiled: () => (made ??= compiled()) },
-      sketch: () => {
-        const known = isApart(options) ? sketch() : null;
+      begun: () => {
+        const known = isApart(options) ? begun() : null;
         return known !== null && "finished" in known ? known : null;
       },
     };
@@ -258,7 +258,7 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
   const found = ways.find((way) => way.name === name);
   if (found !== undefined) return found;
   if (name === lowered.name && ways.length === 0)
-    return { name, base: null, compiled: () => compiledOf(front, lowered), sketch: () => null };
+    return { name, base: null, compiled: () => compiledOf(front, lowered), begun: () => null };
   const known = ways.length === 0 ? lowered.name : ways.map((way) => way.name).join(", ");
   throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
 }
@@ -274,7 +274,7 @@ function movedElements({ body: { ops } }: Kernel): Extent | null {
 }
 
 /** A way as plans compare it. Where ranks are apart it is compiled when its time or its kernels are asked for. */
-function lazyCandidate({ name, compiled, sketch }: WayToDo, made: (variant: Variant) => void): Candidate {
+function lazyCandidate({ name, compiled, begun }: WayToDo, made: (variant: Variant) => void): Candidate {
   let known: Candidate | null = null;
   const candidate = (): Candidate => {
     if (known !== null) return known;
@@ -282,10 +282,10 @@ function lazyCandidate({ name, compiled, sketch }: WayToDo, made: (variant: Vari
     made(variant);
     return (known = candidateOf(variant));
   };
-  const begun = sketch();
-  if (begun === null) return candidate();
+  const sketch = begun();
+  if (sketch === null) return candidate();
   return {
-    ...{ name, sketch: begun },
+    ...{ name, sketch },
     get kernel() {
       return candidate().kernel;
     },
@@ -305,11 +305,11 @@ function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tun
   let made: Omit<CompileResult, keyof Front | "machine" | "ways" | "isMeasured"> | null = null;
   const program = (): NonNullable<typeof made> => {
     if (made !== null) return made;
-    const by = movedElements(lowered) ?? sizeOf(ways[0]!.sketch()?.kernel ?? ways[0]!.compiled().kernel!);
+    const by = movedElements(lowered) ?? sizeOf(ways[0]!.begun()?.kernel ?? ways[0]!.compiled().kernel!);
     const taken = tuned === null ? promising(ways, by, machine) : ways;
     // What rounds on the way is for those who ask for it by name.
-    const isExact = ({ sketch, compiled }: WayToDo): boolean =>
-      roundingsOf(sketch()?.kernel ?? compiled().kernel!).length === 0;
+    const isExact = ({ begun, compiled }: WayToDo): boolean =>
+      roundingsOf(begun()?.kernel ?? compiled().kernel!).length === 0;
     const exact = taken.filter(isExact);
     const offered = exact.length > 0 ? exact : taken;
     const variantOf = new Map<WayToDo, Variant>();
@@ -372,11 +372,11 @@ function programFrom(all: readonly WayToDo[], front: Front, lowered: Kernel, tun
 }
 
 /** What is said of a way. It is finished for that only where it multiplies: then it is seen there what multiplies. */
-function diagnosticsOf({ sketch, compiled }: WayToDo, front: Front): readonly Diagnostic[] {
-  const begun = sketch()?.kernel.body ?? null;
+function diagnosticsOf({ begun, compiled }: WayToDo, front: Front): readonly Diagnostic[] {
+  const body = begun()?.kernel.body ?? null;
   let isProduct = false;
-  if (begun !== null) walk(begun, ({ name }) => void (isProduct ||= name === "contract"));
-  return begun !== null && !isProduct ? front.diagnostics : compiled().diagnostics;
+  if (body !== null) walk(body, ({ name }) => void (isProduct ||= name === "contract"));
+  return body !== null && !isProduct ? front.diagnostics : compiled().diagnostics;
 }
 
 /** Elements of tensors at which the ways that are worth packets are looked for, and those that are worth copy engines. */

@@ -80,27 +80,6 @@ def largest(x: torch.Tensor) -> torch.Tensor:
     return all_reduce(x.clamp(max=0).float(), "max", WORLD)
 
 
-def normed(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> List[torch.Tensor]:
-    y = all_reduce(x, "sum", WORLD)
-    return [F.layer_norm(y, (y.shape[1],), w, b), y]
-
-
-def heads(x: torch.Tensor, q: torch.Tensor) -> List[torch.Tensor]:
-    """Keys of few heads, each for several queries."""
-    keys = all_reduce(x, "sum", WORLD).view(-1, 4, 64)
-    queries = q.view(-1, 8, 64)
-    return [keys.unsqueeze(2).expand(-1, 4, 2, 64).reshape(-1, 8, 64) * queries, keys.repeat_interleave(2, dim=1) + queries]
-
-
-def halves(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    return F.glu(all_reduce(x @ w, "sum", WORLD), -1)
-
-
-def stacks(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    first, second = all_reduce(torch.stack([x, y]), "sum", WORLD).unbind(0)
-    return torch.stack([first + second, first - second], 1)
-
-
 #: Name, form, and shapes of its inputs, the first of which is each rank's own data; the others are weights.
 FORMS: List[Any] = [
     ("gathered rows in f8, scaled by row", scaled_gather, [(512, 2048), (1024, 2048)]),
@@ -110,10 +89,6 @@ FORMS: List[Any] = [
     ("products that are no summands before they are added up", stacked, [(256, 1024), (1024, 512)]),
     ("several sums in one loop of rows", sums_of_one_loop, [(384, 4096)]),
     ("the largest of zeros of both signs", largest, [(3, 10_001)]),
-    ("a layer norm of what is added up", normed, [(256, 1024), (1024,), (1024,)]),
-    ("heads that several others share", heads, [(128, 256), (128, 512)]),
-    ("halves of a product, one gated by the other", halves, [(256, 512), (512, 512)]),
-    ("parts that are stacked, and taken apart", stacks, [(64, 300), (64, 300)]),
 ]
 
 

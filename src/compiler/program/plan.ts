@@ -26,16 +26,22 @@ export interface Candidate {
   readonly steps: readonly KernelStep[];
   /** Bytes of the largest size that it is for, where not for all. */
   readonly mostBytes?: number;
-  /**
-   * What is known before `kernel` and `steps` are made: both are then made when somebody asks, and nobody asks for what is hopeless. Its
-   * outline is made when somebody asks, too; null where it turns out that the way cannot be gone.
-   */
-  readonly sketch?: {
-    readonly kernel: Kernel;
-    readonly leastSeconds: (dims: DimValues) => number;
-    readonly outline: () => { readonly kernel: Kernel; readonly steps: readonly KernelStep[] } | null;
-  };
+  /** What is known before `kernel` and `steps` are made: both are then made when somebody asks, and nobody asks for what is hopeless. */
+  readonly sketch?: Sketch;
 }
+
+/** A way whose messages are known, but not what goes on beside them. */
+export interface Sketch {
+  /** All of it in one kernel, at rank level. */
+  readonly kernel: Kernel;
+  /** Seconds that it takes at the least. */
+  readonly leastSeconds: (dims: DimValues) => number;
+  /** The same with its steps, made when somebody asks; null where it turns out that the way cannot be gone. */
+  readonly outline: () => Outline | null;
+}
+
+/** A way's messages and what lies between them, but not what synchronises that, which takes longest. */
+export type Outline = Pick<Candidate, "kernel" | "steps">;
 
 /** What was measured to be the fastest: `way` for sizes below a number of elements, that of the last for all others. */
 export interface TunedChoice {

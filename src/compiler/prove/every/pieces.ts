@@ -26,7 +26,7 @@ import {
   ZERO,
 } from "./forms.js";
 import { demand, NotShown } from "./conditions.js";
-import { type Access, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
+import { type Access, digitsOf, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
 import { keyOfPlace, type Place, renamedPlace } from "./places.js";
 import { quotientIn } from "./quotients.js";
 import { eitherTaker, type Taker, takerOf } from "./takers.js";
@@ -253,7 +253,7 @@ function pieceOf(stores: readonly StoreAt[], way: Way): Piece {
   const units = new Set(aparts.flatMap((apart) => [...apart.keys()]));
   if ([...units].some((unit) => unit !== "" && unit !== GRID))
     throw new NotShown("stores of one loop lie apart by a length", op.span);
-  const digits: Digit[] = way.digits(seen).map(({ name, map, count }) => ({
+  const digits: Digit[] = digitsOf(seen, way.grid).map(({ name, map, count }) => ({
     times: map === "lanes" ? ONE : timesOf(seen.access.index, name),
     count,
   }));
@@ -344,7 +344,7 @@ function chained(
 function takerOfAll(stores: readonly StoreAt[], number: number, way: Way): Taker {
   let taker: Taker = "one";
   for (const { seen, loads } of stores) {
-    const digits = way.digits(seen);
+    const digits = digitsOf(seen, way.grid);
     for (const access of number === 0 ? [seen.access] : loads[number - 1]!)
       taker = eitherTaker(taker, access.isPacket === true ? null : takerOf(access, digits, way));
     if (taker === null) break;
@@ -360,7 +360,7 @@ function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null
   let rows: number | null = null;
   for (const { seen, at } of stores) {
     const { access } = seen;
-    const digits = way.digits(seen);
+    const digits = digitsOf(seen, way.grid);
     const fail = (): never => {
       throw new NotShown("which block stores an element is not followed", access.op.span);
     };

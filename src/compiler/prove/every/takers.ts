@@ -31,7 +31,7 @@ export interface Taken {
 /** "one" where there is one block; null where nothing is known of which block it is. */
 export type Taker = Taken | "one" | null;
 
-/** By which blocks an access takes its elements. @param digits the loops around it, as `Way.digits` has them */
+/** By which blocks an access takes its elements. @param digits the loops around it, as `digitsOf` has them */
 export function takerOf({ index, lanes }: Access, digits: readonly Loop[], way: Way): Taker {
   if (isConstant(way.grid) && constantOf(way.grid) === 1) return "one";
   const place = digits.find((d) => d.map === "blocks" || d.map === "block");

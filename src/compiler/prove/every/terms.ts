@@ -1,6 +1,18 @@
 /** What stores are of: expressions of loads, each at an index that counts loops. */
 import type { Op } from "../../ir/module.js";
-import { constant, constantOf, factors, type Form, isConstant, keyOf, parameter, substituted } from "./forms.js";
+import { printType } from "../../ir/types.js";
+import {
+  constant,
+  constantOf,
+  factors,
+  type Form,
+  isConstant,
+  keyOf,
+  parameter,
+  plus,
+  substituted,
+  ZERO,
+} from "./forms.js";
 import { NotShown } from "./conditions.js";
 
 /** What is stored, as an expression of loads: an operation on others, or the number of a load. */
@@ -18,6 +30,16 @@ export interface Access {
   readonly isPacket?: boolean;
 }
 
+/** One lane of a packet. */
+export function laneOf(access: Access, lane: number): Access {
+  return { ...access, index: plus(access.index, constant(lane)), lanes: 1 };
+}
+
+/** The type of what an op makes, of one lane. */
+export function laneTypeOf(op: Op): string {
+  return printType(op.results[0]!.type).replace(/^vec<\d+ x (.*)>$/, "$1");
+}
+
 /** A loop around an access: its variable is `low` plus `name`, which is below `count`. */
 export interface Loop {
   readonly name: string;
@@ -32,6 +54,15 @@ export interface StoreSeen {
   readonly access: Access;
   readonly term: Term;
   readonly loops: readonly Loop[];
+}
+
+/** The digits of an access: its loops, its lanes, and its blocks where no loop goes over them. @param grid number of blocks */
+export function digitsOf({ access, loops }: StoreSeen, grid: Form): readonly Loop[] {
+  const all: Loop[] = [...loops];
+  if (access.lanes > 1) all.push({ name: "lanes", map: "lanes", low: ZERO, count: constant(access.lanes) });
+  if (!loops.some((l) => l.map === "blocks" || l.map === "visits"))
+    all.push({ name: "block", map: "block", low: ZERO, count: grid });
+  return all;
 }
 
 /** Peers in an order that goes with the block: `@~4:1` is (block + 1) % 4. */

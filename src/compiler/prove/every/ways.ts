@@ -17,7 +17,7 @@ import {
 import { WIDEST_ACCESS } from "../../machine/architectures.js";
 import { DTYPES } from "../../types/dtype.js";
 import { greatestCommon } from "../../types/requirement.js";
-import { lanesOf, printType, scalarOf } from "../../ir/types.js";
+import { lanesOf, scalarOf } from "../../ir/types.js";
 import { REDUCE } from "../../ir/functions.js";
 import {
   applied,
@@ -59,7 +59,18 @@ import { quotientIn, Quotients } from "./quotients.js";
 import { EMPTY, kindOf, packetsOf } from "./packets.js";
 import { copyOf } from "./stretches.js";
 import { stripsOf } from "./strips.js";
-import { type Access, loadsOf, type Loop, ROTATED, rotation, type StoreSeen, type Term, unrotated } from "./terms.js";
+import {
+  type Access,
+  laneOf,
+  laneTypeOf,
+  loadsOf,
+  type Loop,
+  ROTATED,
+  rotation,
+  type StoreSeen,
+  type Term,
+  unrotated,
+} from "./terms.js";
 import { OF_VISITS, type Part } from "./unrolled.js";
 
 /** What the number of blocks is called in a box: any from 1 on. */
@@ -237,7 +248,7 @@ export class Way {
     // A vector of one number is that number in each lane.
     if (op.name === "splat") return of[0]!;
     const { fn, value, name } = op.attributes;
-    return { text: `${op.name} ${fn ?? ""} ${value ?? ""} ${name ?? ""} ${element(op)}`, of };
+    return { text: `${op.name} ${fn ?? ""} ${value ?? ""} ${name ?? ""} ${laneTypeOf(op)}`, of };
   }
 
   private index(op: Op): Form | null {
@@ -485,25 +496,16 @@ export class Way {
     if (!isConstant(low!) || !isConstant(high!) || constantOf(high!) - constantOf(low!) > MOST_ITERATIONS)
       throw new NotShown("a reduction goes over a length", op.span);
     const { fn } = REDUCE[op.attributes["fn"] as keyof typeof REDUCE];
-    let total: Term = { text: `start ${fn} ${element(op)}`, of: [] };
+    let total: Term = { text: `start ${fn} ${laneTypeOf(op)}`, of: [] };
     for (let i = constantOf(low!); i < constantOf(high!); i++) {
       this.forms.set(body.arguments[0]!, constant(i));
       this.region(body.ops);
-      total = { text: `binary ${fn}   ${element(op)}`, of: [total, this.term(op, body.ops.at(-1)!.operands[0]!)] };
+      total = { text: `binary ${fn}   ${laneTypeOf(op)}`, of: [total, this.term(op, body.ops.at(-1)!.operands[0]!)] };
     }
     this.terms.set(result!, total);
   }
 
   // -- what the stores come to ----------------------------------------------------------------------------------------
-
-  /** The digits of an access: its loops, its lanes, and its blocks where no loop goes over them. */
-  digits({ access, loops }: StoreSeen): readonly Loop[] {
-    const all: Loop[] = [...loops];
-    if (access.lanes > 1) all.push({ name: "lanes", map: "lanes", low: ZERO, count: constant(access.lanes) });
-    if (!loops.some((l) => l.map === "blocks" || l.map === "visits"))
-      all.push({ name: "block", map: "block", low: ZERO, count: this.grid });
-    return all;
-  }
 
   /** Blocks of the launch. */
   get grid(): Form {
@@ -513,12 +515,4 @@ export class Way {
   get ranges(): Box["ranges"] {
     return this.box.ranges;
   }
-}
-
-/** One lane of a packet. */
-const laneOf = (access: Access, lane: number): Access => ({ ...access, index: plus(access.index, constant(lane)), lanes: 1 }); // prettier-ignore
-
-/** The type of what an op makes, of one lane. */
-function element(op: Op): string {
-  return printType(op.results[0]!.type).replace(/^vec<\d+ x (.*)>$/, "$1");
 }
