@@ -28,6 +28,7 @@ typedef struct loaded_kernel {
   void **arguments;
   unsigned char *maps; /* aligned to 64 bytes */
   void *maps_memory;
+  int64_t *lengths; /* the dimensions of a launch, and what is computed of them */
 } loaded_kernel;
 
 struct collc_handle {
@@ -311,7 +312,8 @@ static int place_buffers(collc_handle *handle, size_t k, const collc_options *op
   for (size_t i = 0; i < kernel->parameter_count; i++)
     if (kernel->parameters[i].kind == COLLC_MAP) maps += (size_t)collc_max(1, kernel->parameters[i].map_ranks);
   loaded->maps_memory = calloc(maps * MAP_BYTES + 64, 1);
-  if (!loaded->bytes || !loaded->offsets || !loaded->peers || !loaded->arguments || !loaded->maps_memory)
+  loaded->lengths = (int64_t *)calloc(program->dim_count + kernel->length_count + 1, sizeof(int64_t));
+  if (!loaded->bytes || !loaded->offsets || !loaded->peers || !loaded->arguments || !loaded->maps_memory || !loaded->lengths)
     return fail(error, COLLC_ERROR_MEMORY, "no memory for %s", kernel->symbol);
   loaded->maps = (unsigned char *)(((uintptr_t)loaded->maps_memory + 63) / 64 * 64);
   for (size_t b = 0; b < kernel->buffer_count; b++) {
@@ -608,6 +610,8 @@ static int launch_step(collc_handle *handle, const collc_step *step, const void 
     return fail(error, COLLC_ERROR_WORKSPACE, "%s has no room for %s: give these dimensions to collc_load as one of shapes",
                 handle->program->name, shown);
   }
+  if (handle->program->dim_count > 0) memcpy(loaded->lengths, dims, handle->program->dim_count * sizeof *dims);
+  for (size_t i = 0; i < kernel->length_count; i++) loaded->lengths[handle->program->dim_count + i] = kernel->lengths[i](loaded->lengths);
   for (size_t i = 0; i < kernel->parameter_count; i++) {
     const collc_parameter *parameter = &kernel->parameters[i];
     const collc_pointer *pointers;
@@ -622,6 +626,9 @@ static int launch_step(collc_handle *handle, const collc_step *step, const void 
         break;
       case COLLC_DIM:
         loaded->arguments[i] = (void *)(uintptr_t)(dims + parameter->index);
+        break;
+      case COLLC_LENGTH:
+        loaded->arguments[i] = loaded->lengths + parameter->index;
         break;
       case COLLC_SCALAR:
         loaded->arguments[i] = (void *)(uintptr_t)((const unsigned char *)arguments + parameter->index);
@@ -804,6 +811,7 @@ void collc_unload(collc_handle *handle) {
     free(loaded->peers);
     free(loaded->arguments);
     free(loaded->maps_memory);
+    free(loaded->lengths);
   }
   if (handle->local != 0) handle->driver.MemFree(handle->local);
   if (handle->status != NULL) handle->driver.MemFreeHost(handle->status);

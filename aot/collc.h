@@ -129,11 +129,11 @@ typedef struct collc_buffer {
   collc_extent bytes;
 } collc_buffer;
 
-enum { COLLC_PEERS = 0, COLLC_POINTER = 1, COLLC_DIM = 2, COLLC_RANK = 3, COLLC_TIMEOUT = 4, COLLC_WAITS = 5, COLLC_MAP = 6, COLLC_SCALAR = 7 };
+enum { COLLC_PEERS = 0, COLLC_POINTER = 1, COLLC_DIM = 2, COLLC_RANK = 3, COLLC_TIMEOUT = 4, COLLC_WAITS = 5, COLLC_MAP = 6, COLLC_SCALAR = 7, COLLC_LENGTH = 8 };
 
 typedef struct collc_parameter {
   int kind;
-  int index;           /* of the buffer, or of the dimension; of a number, its byte in the arguments */
+  int index;           /* of the buffer, the dimension, or the length, which lie behind the dimensions; of a number, its byte in the arguments */
   int map_ranks;       /* of a tensor map: maps of all ranks, or 0 for the own one */
   int map_type;        /* CUtensorMapDataType */
   int map_dims;
@@ -159,6 +159,8 @@ typedef struct collc_kernel {
   size_t buffer_count;
   const collc_parameter *parameters;
   size_t parameter_count;
+  const collc_extent *lengths;   /* each of the dimensions and the lengths before it, one after the other */
+  size_t length_count;
 } collc_kernel;
 
 /* Memory that kernels and messages of a program share. */

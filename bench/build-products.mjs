@@ -9,6 +9,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { compile } from "../dist/src/compiler/index.js";
+import { DEFAULT_PASS_OPTIONS } from "../dist/src/compiler/passes/options.js";
 import { compileCuda } from "../dist/src/runtime/program.js";
 
 const source = fileURLToPath(new URL("products.coll", import.meta.url));
@@ -19,15 +20,15 @@ if (folder === undefined) {
 }
 mkdirSync(folder, { recursive: true });
 
-const two = { consumers: 256, producers: 128, registers: { consumer: 216, producer: 72 }, group: 8 };
-const one = { consumers: 128, producers: 128, registers: null, group: 8 };
+const roles = { ...DEFAULT_PASS_OPTIONS.roles, few: null };
+const one = { consumers: 128, registers: null, gathering: null };
 /** Tiles beside those that the compiler chooses. */
 const SHAPES = {
-  "128x256 of 16": { m: 128, n: 256, k: 64, stages: 4, ...two, group: 16 },
-  "128x192": { m: 128, n: 192, k: 64, stages: 5, ...two },
-  "128x128": { m: 128, n: 128, k: 64, stages: 6, ...two },
-  "64x256": { m: 64, n: 256, k: 64, stages: 5, ...one },
-  "64x128": { m: 64, n: 128, k: 64, stages: 8, ...one },
+  "128x256 of 16": { ...roles, group: 16 },
+  "128x192": { ...roles, n: 192, stages: 5 },
+  "128x128": { ...roles, n: 128, stages: 6 },
+  "64x256": { ...roles, ...one, m: 64, stages: 5 },
+  "64x128": { ...roles, ...one, m: 64, n: 128, stages: 8 },
 };
 
 const text = readFileSync(source, "utf8");

@@ -80,12 +80,17 @@ class Kernel:
         own = self.memory(dims)
         addresses = {**addresses, **{name: t.data_ptr() for name, t in own.items()}}
         values = []
+        known = dict(dims)
+        for length in self.manifest["lengths"]:
+            known[length["name"]] = extent(length["value"], known)
         for p in self.manifest["parameters"]:
             kind = p["kind"]
             if kind == "pointer":
                 values.append(ctypes.c_uint64(addresses[p["buffer"]]))
             elif kind == "dim":
                 values.append(ctypes.c_int64(dims[p["name"]]))
+            elif kind == "length":
+                values.append(ctypes.c_int64(known[p["name"]]))
             elif kind == "rank":
                 values.append(ctypes.c_int32(0))
             elif kind == "timeout":

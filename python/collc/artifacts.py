@@ -124,6 +124,8 @@ class Kernel:
     cubin_sha256: str
     buffers: tuple[Buffer, ...]
     parameters: tuple[Mapping[str, Any], ...]
+    #: Names and values, each of the dimensions and of those before it.
+    lengths: tuple[tuple[str, Extent], ...]
     block_threads: int
     shared_bytes: int
     cooperative: bool
@@ -134,6 +136,13 @@ class Kernel:
 
     def buffer(self, name: str) -> Buffer:
         return next(buffer for buffer in self.buffers if buffer.name == name)
+
+    def with_lengths(self, dims: Dims) -> Dims:
+        """The dimensions of a launch, and what it computes of them for the kernel."""
+        known = dict(dims)
+        for name, value in self.lengths:
+            known[name] = evaluate(value, known)
+        return known
 
 
 @dataclass(frozen=True)
@@ -267,6 +276,7 @@ def _target(entry: Mapping[str, Any]) -> Target:
             ),
             parameters=tuple(k["parameters"]),
             block_threads=k["blockThreads"],
+            lengths=tuple((each["name"], each["value"]) for each in k["lengths"]),
             shared_bytes=k["sharedBytes"],
             cooperative=k["cooperative"],
             early=k["early"],

@@ -298,7 +298,8 @@ class LoadedProgram:
         for index, blocks in plan:
             loaded = self._kernels[index]
             kernel = loaded.kernel
-            held = [self._argument(index, parameter, given, dims, values, workspace) for parameter in kernel.parameters]
+            known = kernel.with_lengths(dims)
+            held = [self._argument(index, parameter, given, known, values, workspace) for parameter in kernel.parameters]
             arguments = (c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
             calls.append(_Call(loaded.function, self._config(kernel, blocks), arguments, held))
         return Prepared(self.gpu, tuple(calls))
@@ -363,7 +364,7 @@ class LoadedProgram:
         workspace: Sequence[int],
     ) -> Any:
         kind = parameter["kind"]
-        if kind == "dim":
+        if kind in ("dim", "length"):
             return ctypes.c_int64(dims[parameter["name"]])
         if kind == "scalar":
             return _NUMBERS[parameter["dtype"]](numbers[parameter["name"]])

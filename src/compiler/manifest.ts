@@ -177,7 +177,7 @@ export interface ProgramMemory {
  * Kernel parameters in order.
  * - `peers`: struct of `ranks` 64-bit device pointers by value, entry p = rank p's buffer as mapped here.
  * - `pointer`: one 64-bit device pointer to the local buffer.
- * - `dim`: i64 value of a dimension. `scalar`: 4 bytes, a number of that dtype. `rank`: i32.
+ * - `dim`: i64 value of a dimension. `length`: i64 value of one of the kernel's lengths. `scalar`: 4 bytes, a number of that dtype. `rank`: i32.
  * - `timeout`: u64 nanoseconds each wait may take, 0 = for ever.
  * - `status`: 64-bit pointer to a 16-word u32 record, zero before the launch. A wait that runs out writes
  *   [1, rank, peer, buffer index in `buffers`, slot, wanted value, seen value, source line] and the kernel ends early.
@@ -189,6 +189,7 @@ export type ManifestParameter =
   | { readonly kind: "peers"; readonly buffer: string; readonly ranks: number }
   | { readonly kind: "pointer"; readonly buffer: string }
   | { readonly kind: "dim"; readonly name: string }
+  | { readonly kind: "length"; readonly name: string }
   | { readonly kind: "scalar"; readonly name: string; readonly dtype: LaunchDType }
   | { readonly kind: "rank" }
   | { readonly kind: "timeout" }
@@ -220,6 +221,12 @@ export interface Signature {
 }
 
 /** All that a host needs to launch one kernel. */
+/** A length that a launch computes: of its dimensions, and of the lengths before it. */
+export interface LaunchLength {
+  readonly name: string;
+  readonly value: Extent;
+}
+
 export interface KernelManifest {
   /** Which way of doing it this is, such as `all_reduce/two_shot`; the collective's name where there is one. */
   readonly name: string;
@@ -227,6 +234,8 @@ export interface KernelManifest {
   readonly symbol: string;
   readonly buffers: readonly ManifestBuffer[];
   readonly parameters: readonly ManifestParameter[];
+  /** What who launches it computes for it, in this order: divisions, for which a GPU takes long. */
+  readonly lengths: readonly LaunchLength[];
   readonly blockThreads: number;
   /** grid = clamp(max over `work` of its value, 1, maxBlocks), or fewer where a step says so; the same on every rank. */
   readonly grid: { readonly work: readonly Extent[]; readonly maxBlocks: number };

@@ -168,7 +168,8 @@ describe.runIf(hasFakes)("collc.c", () => {
       .split(" ")
       .map(BigInt);
     const { kernels } = manifest.programs.find((p) => p.path === "matmul/reduce_scatter" && p.dtypes["T"] === "bf16")!.targets[0]!; // prettier-ignore
-    const { parameters, buffers } = kernels[0]!;
+    const { parameters, buffers, lengths } = kernels[0]!;
+    expect(lengths.length).toBeGreaterThan(0);
     const dims = { m: 256, k: 128, n: 32 };
     // The workspace lies in the order of the buffers, at multiples of 128 bytes.
     const peers: Record<string, bigint[]> = {};
@@ -189,7 +190,12 @@ describe.runIf(hasFakes)("collc.c", () => {
       expect(scratch).toEqual(expect.arrayContaining(["value", "slices", "epochs"]));
       const given = Object.fromEntries(scratch.map((name) => [name, own(name)]));
       const pointers = { a: a! + shift, b: b!, c: c!, ...given };
-      const packed = packParameters(parameters, { rank: 1, dims, pointers, peers, timeoutNs: 7n, status }, buffers);
+      const packed = packParameters(
+        parameters,
+        { rank: 1, dims, pointers, peers, timeoutNs: 7n, status },
+        buffers,
+        lengths,
+      );
       const wanted = parameters.map((_, p) => {
         const length = launched[i]![p]!.length / 2;
         return Buffer.from(packed.bytes.subarray(packed.offsets[p]!, packed.offsets[p]! + length)).toString("hex");

@@ -134,7 +134,7 @@ describe.runIf(hasFakes)("a folder", () => {
       ["/programs/0/inputs/0/shape/1", "is 1.5, and must be of type integer or of type string or of type object"],
     ]],
     ["a parameter of no kind, and one that lacks something", (m) => m.programs[0].targets[1].kernels[0].parameters.splice(0, 2, { kind: "pointr", buffer: "x" }, { kind: "peers", buffer: "x" }), [
-      ["/programs/0/targets/1/kernels/0/parameters/0/kind", 'is "pointr", and must be "peers" or "pointer" or "dim" or "scalar" or "rank" or "timeout" or "status" or "tensor-map"'],
+      ["/programs/0/targets/1/kernels/0/parameters/0/kind", 'is "pointr", and must be "peers" or "pointer" or "dim" or "length" or "scalar" or "rank" or "timeout" or "status" or "tensor-map"'],
       ["/programs/0/targets/1/kernels/0/parameters/1", "lacks 'ranks'"],
     ]],
     ["a maximum below 1", (m) => (m.programs[0].maxBlocks = 0), [["/programs/0/maxBlocks", "is 0, and must be >= 1 or of type null"]]],

@@ -125,6 +125,7 @@ const manifest = (changes: Partial<KernelManifest> = {}): KernelManifest => ({
   symbol: "fake_add",
   buffers: [],
   parameters: [{ kind: "pointer", buffer: "y" }, { kind: "rank" }],
+  lengths: [],
   blockThreads: 256,
   grid: { work: [], maxBlocks: 8 },
   sharedBytes: 0,

@@ -55,9 +55,9 @@ describe("scales of 1 by 128 and of 128 by 128", () => {
     expect(cuda).toMatch(/s\[0\] = r0 \* sb\[1\];/);
     // The last part of a stage is added while the next one's first runs, with the scales that it came with.
     expect(cuda.match(/s0 = s\[0\], s1 = s\[1\];/g)).toHaveLength(2);
-    // Each of 4 producer warps says that it is done, and each of its threads that its copies have landed.
-    expect(cuda).toMatch(/ring_begin<4, 8, 132, /);
-    const landed = /ring_land_plain<4>\(\w+, \w+\);\s*ring_fill<4, 256>/;
+    // The warp that fills a stage says that it is done, and each of its threads that its copies have landed.
+    expect(cuda).toMatch(/ring_begin<4, 8, 33, /);
+    const landed = /ring_land_plain<4>\(\w+, \w+\);\s*ring_fill<4>/;
     expect(cuda).toMatch(landed);
   });
 });

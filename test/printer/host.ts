@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parametersOf } from "../../src/compiler/emit/manifest.js";
+import { launchLengthsOf } from "../../src/compiler/emit/launch-lengths.js";
+import { withLengths } from "../../src/runtime/cuda/launch.js";
 import { bufferName, symbolName } from "../../src/compiler/emit/names.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { bufferOf, isGlobal, type Kernel } from "../../src/compiler/ir/module.js";
@@ -75,6 +77,7 @@ function withoutAssembly(text: string): string {
 
 /** Text of a function that runs one case on the memory that a file holds. */
 function runner({ kernel, dims, grid, memory }: HostCase, number: number): string {
+  const all = withLengths(launchLengthsOf(kernel).lengths, dims);
   const args = parametersOf(kernel).map((p) => {
     switch (p.kind) {
       case "peers":
@@ -82,7 +85,8 @@ function runner({ kernel, dims, grid, memory }: HostCase, number: number): strin
       case "pointer":
         return `(${C_TYPES[bufferOf(kernel, p.buffer).dtype]}*)at_${bufferName(p.buffer)}[rank]`;
       case "dim":
-        return `${dims[p.name]}ll`;
+      case "length":
+        return `${all[p.name]}ll`;
       case "rank":
         return "rank";
       case "timeout":

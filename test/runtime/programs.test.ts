@@ -25,6 +25,7 @@ const kernel = (symbol: string): KernelManifest => ({
   ],
   blockThreads: 32,
   grid: { work: [], maxBlocks: 4 },
+  lengths: [],
   sharedBytes: 0,
   cooperative: false,
   early: false,

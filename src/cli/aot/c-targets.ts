@@ -77,6 +77,8 @@ function kernelRow(
   });
   const bufferOf = (name: string): number => kernel.buffers.findIndex((b) => b.name === name);
   const plain = (kind: string, index: number): string => `{${kind}, ${index}, 0, 0, 0, {0}, {0}, 0}`;
+  const lengths = kernel.lengths.map(({ name }) => name);
+  const computed = kernel.lengths.map(({ value }, i) => functions.of(value, lengths.slice(0, i)));
   const parameters = kernel.parameters.map((p) => {
     switch (p.kind) {
       case "peers":
@@ -85,6 +87,8 @@ function kernelRow(
         return plain("COLLC_POINTER", bufferOf(p.buffer));
       case "dim":
         return plain("COLLC_DIM", program.dims.indexOf(p.name));
+      case "length":
+        return plain("COLLC_LENGTH", program.dims.length + lengths.indexOf(p.name));
       case "scalar":
         return plain(
           "COLLC_SCALAR",
@@ -122,6 +126,7 @@ function kernelRow(
     ],
     ...[table("collc_buffer", `buffers_${at}`, buffers), buffers.length],
     ...[table("collc_parameter", `parameters_${at}`, parameters), parameters.length],
+    ...[table("collc_extent", `lengths_${at}`, computed), computed.length],
   ];
   return `{${row.join(", ")}}`;
 }

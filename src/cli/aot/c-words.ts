@@ -37,8 +37,9 @@ export class Functions {
   private readonly names = new Map<string, string>();
   constructor(private readonly dims: readonly string[]) {}
 
-  of(e: Extent): string {
-    return this.named("int64_t", inC(e, this.dims));
+  /** @param more what follows the dimensions in `d` */
+  of(e: Extent, more: readonly string[] = []): string {
+    return this.named("int64_t", inC(e, [...this.dims, ...more]));
   }
 
   holds(left: Extent, sign: string, right: Extent): string {

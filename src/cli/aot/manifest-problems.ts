@@ -161,8 +161,16 @@ function ofTarget(program: ArtefactProgram, { plan, kernels, memory = [] }: Arte
   kernels.forEach((kernel, i) => {
     const place = `${at}/kernels/${i}`;
     const buffers = new Set(kernel.buffers.map((b) => b.name));
+    const lengths: string[] = [];
+    kernel.lengths.forEach(({ name, value }, j) => {
+      const here = `${place}/lengths/${j}`;
+      found.push(...ofExtents(program, [value], `${here}/value`, lengths));
+      if (program.dims.includes(name) || lengths.includes(name)) found.push([`${here}/name`, `is '${name}', which is a length already`]); // prettier-ignore
+      lengths.push(name);
+    });
     kernel.parameters.forEach((parameter, j) => {
       const here = `${place}/parameters/${j}`;
+      if (parameter.kind === "length" && !lengths.includes(parameter.name)) found.push([`${here}/name`, `is '${parameter.name}', which is no length of the kernel`]); // prettier-ignore
       if ("buffer" in parameter && !buffers.has(parameter.buffer)) found.push([`${here}/buffer`, `is '${parameter.buffer}', which the kernel has not`]); // prettier-ignore
       if (parameter.kind === "dim" && !program.dims.includes(parameter.name)) found.push([`${here}/name`, `is '${parameter.name}', which is no dimension of the program`]); // prettier-ignore
       if (parameter.kind === "scalar" && !program.scalars.some((s) => s.name === parameter.name)) found.push([`${here}/name`, `is '${parameter.name}', which is no number of the program`]); // prettier-ignore
@@ -201,7 +209,13 @@ function ofMessages(
 }
 
 /** Lengths are made of the program's dimensions. */
-function ofExtents({ dims }: ArtefactProgram, extents: readonly Extent[], at: string): Finding[] {
-  const unknown = new Set(extents.flatMap((e) => [...extentNames(e)]).filter((name) => !dims.includes(name)));
+function ofExtents(
+  { dims }: ArtefactProgram,
+  extents: readonly Extent[],
+  at: string,
+  lengths: readonly string[] = [],
+): Finding[] {
+  const names = [...dims, ...lengths];
+  const unknown = new Set(extents.flatMap((e) => [...extentNames(e)]).filter((name) => !names.includes(name)));
   return [...unknown].map((name) => [at, `has the length '${name}', which is no dimension of the program`]);
 }

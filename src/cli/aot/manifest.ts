@@ -308,6 +308,10 @@ export const MANIFEST_SCHEMA: Schema = {
       cubinSha256: sha256,
       buffers: listOf(ref("buffer")),
       parameters: listOf(ref("parameter")),
+      lengths: said(
+        "What who launches it computes for it, in this order: of the dimensions, and of the lengths before.",
+        listOf(record({ name, value: ref("extent") })),
+      ),
       blockThreads: count(1),
       grid: said(
         "Blocks: the largest of `work`, at least 1, at most `maxBlocks` and what a step says; the same on all ranks.",
@@ -339,6 +343,7 @@ export const MANIFEST_SCHEMA: Schema = {
         said("64-bit addresses of all ranks, by value.", kind("peers", { buffer: text, ranks: count(1) })),
         said("64-bit address on this rank.", kind("pointer", { buffer: text })),
         said("64-bit length.", kind("dim", { name })),
+        said("64 bits: one of the kernel's lengths.", kind("length", { name })),
         said("32 bits.", kind("scalar", { name, dtype: ref("number") })),
         said("32 bits.", kind("rank")),
         said("64 bits: nanoseconds that a wait may take, 0: for ever.", kind("timeout")),

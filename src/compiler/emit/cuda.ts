@@ -19,6 +19,7 @@ import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir
 import { lanesOf, scalar, scalarOf, type Type, vector } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
+import { type LaunchLengths, launchLengthsOf } from "./launch-lengths.js";
 import { parametersOf } from "./manifest.js";
 import {
   apartText,
@@ -32,7 +33,7 @@ import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flag
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
-import { meetText, rolesText, tensorMapName } from "./roles.js";
+import { fillsText, meetText, rolesText, stageOf, tensorMapName } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { tileText } from "./tiles.js";
 
@@ -48,6 +49,8 @@ export class CudaEmitter {
   private indent = "  ";
   private lastLine = 0;
   private readonly constants = new Map<Value, number>();
+  /** Numbers of stages of rings, which have few. */
+  private readonly stages = new Set<Value>();
   /** Functions that ops of this kernel need, by name, beside the prelude's. */
   private readonly helpers = new Map<string, string>();
   /** The threads that run the text, the block's or those of a role, and the number of the barrier that they meet at. */
@@ -55,6 +58,8 @@ export class CudaEmitter {
   private fragment: FragmentElements | null = null;
   /** Whether the compiler may not write loops out as it likes: where there are roles, that is most of what it takes time for. */
   private readonly isLong: boolean;
+  /** What the launch computes, and the kernel takes for granted. */
+  private readonly launched: LaunchLengths;
 
   constructor(
     readonly kernel: Kernel,
@@ -63,6 +68,7 @@ export class CudaEmitter {
     this.shared = sharedLayout(kernel);
     this.role = { threads: kernel.blockThreads, first: 0, barrier: 0 };
     this.isLong = kernel.buffers.some((b) => b.role === "ring");
+    this.launched = launchLengthsOf(kernel);
   }
 
   helper(name: string, definition: string): void {
@@ -119,6 +125,7 @@ export class CudaEmitter {
         case "pointer":
           return `${C_TYPE[bufferOf(this.kernel, p.buffer).dtype]}* ${bufferName(p.buffer)}`;
         case "dim":
+        case "length":
           return `const i64 ${dimName(p.name)}`;
         case "scalar":
           return `const ${C_TYPE[p.dtype]} ${scalarName(p.name)}`;
@@ -142,6 +149,8 @@ export class CudaEmitter {
     let waits = false;
     walkKernel(this.kernel, (op) => {
       waits ||= op.name === "wait" || op.name === "packet_load";
+      const stage = stageOf(op, this.kernel);
+      if (stage !== null) this.stages.add(stage);
       if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
     });
     if (waits) {
@@ -177,6 +186,8 @@ export class CudaEmitter {
     for (let i = 0; i < region.ops.length; i++) {
       const op = region.ops[i]!;
       this.mark(op);
+      i += fillsText(region.ops.slice(i), this, (ops) => ops.forEach((o) => this.op(o)));
+      if (i >= region.ops.length) return;
       if (op.name !== "packet_load") this.op(op);
       else {
         const next = region.ops.slice(i).findIndex((o) => !isWithPacket(o, op));
@@ -246,6 +257,14 @@ export class CudaEmitter {
   }
 
   private op(op: Op): void {
+    if (this.launched.unused.has(op)) {
+      const name = this.launched.names.get(op.results[0]!);
+      if (name === undefined) return;
+      if (scalarOf(op.results[0]!.type) === "bool") return this.names.set(op.results[0]!, `(${dimName(name)} != 0)`);
+      const taken = this.name(op.results[0]!);
+      this.line(`i64 ${taken} = ${dimName(name)};`);
+      return this.line(`asm volatile("" : "+l"(${taken}));`);
+    }
     const fn = op.attributes["fn"];
     switch (op.name) {
       case "const": {
@@ -265,6 +284,8 @@ export class CudaEmitter {
       case "grid":
         return this.names.set(op.results[0]!, "(i64)gridDim.x");
       case "binary":
+        if (this.stages.has(op.results[0]!) && fn === "rem" && this.constants.has(op.operands[1]!))
+          return this.define(op, ([a]) => `(u32)${a!} % ${this.constants.get(op.operands[1]!)!}u`);
         if (this.isLongDivision(op)) {
           this.use("quotient");
           return this.define(op, ([a, b]) => (fn === "div" ? `quotient(${a!}, ${b!})` : `${a!} - quotient(${a!}, ${b!}) * ${b!}`)); // prettier-ignore

@@ -11,7 +11,7 @@ import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
 import { bufferName } from "./names.js";
-import { SLAB_BYTES } from "./roles.js";
+import { CONSUMER_GROUP, SLAB_BYTES } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
 import {
   CARRIED,
@@ -58,17 +58,19 @@ export function asyncProductText(op: Op, out: CudaEmitter): void {
   out.use("rings");
   out.use("wgmma");
   const turned = { a: transposed.includes("a"), b: !transposed.includes("b") };
-  const start = (place: typeof a, stages: number, rows: string): string =>
-    `ring_address(${bufferName(place!.buffer.name)} + ${stage} * ${place!.stageStride * stages})${rows}`;
   const { bytes } = DTYPES[dtype];
   const depth = INSTRUCTION_BYTES / bytes;
   // In units of 16 bytes, as descriptors have them.
   const step = (isTurned: boolean): number => (depth * (isTurned ? SLAB_BYTES : bytes)) / 16;
   const slab = k * SLAB_BYTES;
-  const group = ` + threadIdx.x / ${WARP_GROUP} * ${64 * SLAB_BYTES}`;
+  // What is the same for all stages is computed before the loop, and what a step computes lies in registers that all threads share.
+  const descriptor = (place: typeof a, stages: number, rows: string, isTurned: boolean): string => {
+    const start = `tile_descriptor(ring_address(${bufferName(place!.buffer.name)})${rows}, ${isTurned ? slab : 16})`;
+    return `${start} + (u32)${stage} * ${(place!.stageStride * stages * bytes) / 16}u`;
+  };
   const starts = [
-    `tile_descriptor(${start(a, 1, group)}, ${turned.a ? slab : 16})`,
-    `tile_descriptor(${start(b, products, "")}, ${turned.b ? slab : 16})`,
+    descriptor(a, 1, ` + ${CONSUMER_GROUP} * ${64 * SLAB_BYTES}`, turned.a),
+    descriptor(b, products, "", turned.b),
   ];
   const scaled = scalingOf(op, m, n, out);
   const steps = { a: step(turned.a), b: step(turned.b) };

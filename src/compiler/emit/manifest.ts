@@ -1,4 +1,5 @@
 /** The launch manifest of a device-level kernel. Parameter order here is the order of the printed signature. */
+import { launchLengthsOf } from "./launch-lengths.js";
 import { type Buffer, isGlobal, type Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import {
@@ -49,6 +50,7 @@ export function kernelManifestOf(kernel: Kernel, name = kernel.name): KernelMani
     symbol: symbolName(kernel),
     buffers: kernel.buffers.filter(isGlobal).map(inMemory) as ManifestBuffer[],
     parameters: parametersOf(kernel),
+    lengths: launchLengthsOf(kernel).lengths,
     blockThreads: kernel.blockThreads,
     grid: { work: kernel.work, maxBlocks: kernel.maxBlocks },
     sharedBytes: sharedLayout(kernel).bytes,
@@ -112,10 +114,16 @@ export function parametersOf(kernel: Kernel): ManifestParameter[] {
       b.symmetric ? { kind: "peers", buffer: b.name, ranks: kernel.world } : { kind: "pointer", buffer: b.name },
     );
   const dims = kernel.dims.map((name): ManifestParameter => ({ kind: "dim", name }));
+  const launched = launchLengthsOf(kernel);
+  const taken = new Set(launched.names.values());
+  const lengths = launched.lengths
+    .filter(({ name }) => taken.has(name))
+    .map(({ name }): ManifestParameter => ({ kind: "length", name }));
   const scalars = kernel.scalars.map(({ name, dtype }): ManifestParameter => ({ kind: "scalar", name, dtype }));
   return [
     ...memory,
     ...dims,
+    ...lengths,
     ...scalars,
     { kind: "rank" },
     { kind: "timeout" },

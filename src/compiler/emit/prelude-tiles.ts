@@ -147,27 +147,26 @@ template <int STAGES> __device__ __forceinline__ void ring_end(const void* ring)
 __device__ __forceinline__ void ring_spin(u32 barrier, u32 parity) {
   asm volatile("{\\n.reg .pred p;\\nWAIT:\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\\n@p bra DONE;\\nbra WAIT;\\nDONE:\\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
+// Places in a ring are numbers of 32 bits: with 64, consumers compute half as long as they multiply.
 // The n-th time around, a stage is free after the consumers have released it n times, and full after the producer has filled it n + 1 times.
 template <int STAGES> __device__ __forceinline__ void ring_acquire(const void* ring, i64 position) {
-  ring_spin(ring_free<STAGES>(ring, (u64)position % STAGES), ((u64)position / STAGES & 1) ^ 1);
+  ring_spin(ring_free<STAGES>(ring, (u32)position % STAGES), ((u32)position / STAGES & 1) ^ 1);
 }
 template <int STAGES> __device__ __forceinline__ void ring_wait(const void* ring, i64 position) {
-  ring_spin(ring_full<STAGES>(ring, (u64)position % STAGES), (u64)position / STAGES & 1);
+  ring_spin(ring_full<STAGES>(ring, (u32)position % STAGES), (u32)position / STAGES & 1);
 }
 template <int STAGES> __device__ __forceinline__ void ring_release(const void* ring, i64 position) {
   if (threadIdx.x % 32 == 0)
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_free<STAGES>(ring, (u64)position % STAGES)) : "memory");
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(ring_free<STAGES>(ring, (u32)position % STAGES)) : "memory");
 }
-// Every warp of the producer says that it is done with a stage. A barrier tells two phases apart: were it enough that the
-// first warp says so, another that is slower than the ring could find the phase it waits for two back, and wait forever.
-template <int STAGES, int FIRST> __device__ __forceinline__ void ring_fill(const void* ring, i64 position, Filling& filling) {
-  const u32 full = ring_full<STAGES>(ring, (u64)position % STAGES);
+// Each warp that fills a stage says that it is done: of a producer's one, of consumers that fill it by what they store all. A barrier tells two
+// phases apart: a warp that had no part in a phase, and were slower than the ring, could find the one it waits for two back, and wait forever.
+template <int STAGES> __device__ __forceinline__ void ring_fill(const void* ring, i64 position, Filling& filling) {
+  const u32 full = ring_full<STAGES>(ring, (u32)position % STAGES);
   if (filling.by_threads) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncwarp();
-  if (threadIdx.x == FIRST)
+  if (threadIdx.x % 32 == 0)
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "r"(filling.bytes) : "memory");
-  else if (threadIdx.x % 32 == 0)
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(full) : "memory");
   filling = {0, false};
 }
 // The copy engine addresses rows at multiples of 16 bytes.
@@ -184,11 +183,11 @@ __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, 
 __device__ __forceinline__ void ring_load(const void* to, const TensorMap* map, u32 full, int x, int y, int z, int v, int w) {
   asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::"r"(ring_address(to)), "l"(map), "r"(full), "r"(x), "r"(y), "r"(z), "r"(v), "r"(w) : "memory");
 }
-// Elements of 4 bytes, row by row, as threads load them. Consumers have used theirs when they release a stage: what is made of them they add to sums before that.
-template <int ROWS, int COLS, int THREADS, int FIRST>
+// Elements of 4 bytes, row by row, as a warp's threads load them. Consumers have used theirs when they release a stage: what is made of them they add to sums before that.
+template <int ROWS, int COLS>
 __device__ __forceinline__ void ring_copy_plain(float* to, const float* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
 #pragma unroll 1
-  for (int e = thread_here() - FIRST; e < ROWS * COLS; e += THREADS) {
+  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32) {
     const int r = e / COLS, c = e % COLS;
     const bool inside = (row + r < rows) & (col + c < cols);
     const float* source = inside ? from + (row + r) * stride + col + c : from;
@@ -198,14 +197,14 @@ __device__ __forceinline__ void ring_copy_plain(float* to, const float* from, i6
 }
 // This thread's plain copies, when they have landed, are one arrival.
 template <int STAGES> __device__ __forceinline__ void ring_land_plain(const void* ring, i64 position) {
-  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring_full<STAGES>(ring, (u64)position % STAGES)) : "memory");
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring_full<STAGES>(ring, (u32)position % STAGES)) : "memory");
 }
 // As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row.
-template <typename T, int ROWS, int COLS, int THREADS, int FIRST>
+template <typename T, int ROWS, int COLS>
 __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
   constexpr int SLAB = 128 / sizeof(T);
 #pragma unroll 4
-  for (int e = thread_here() - FIRST; e < ROWS * COLS; e += THREADS) {
+  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32) {
     const int r = e / COLS, c = e % COLS, b = c % SLAB * (int)sizeof(T) ^ (r & 7) << 4;
     const bool inside = (row + r < rows) & (col + c < cols);
     to[(c / SLAB * ROWS + r) * SLAB + b / (int)sizeof(T)] = inside ? from[(row + r) * stride + col + c] : T(0);

@@ -1,5 +1,6 @@
 /** CUDA text of roles: rings of tiles in shared memory that the copy engine fills (sm_90a). */
-import { bufferOf, isRemote, type Kernel, type Op, type Region, text } from "../ir/module.js";
+import { InternalCompilerError } from "../diagnostics/ice.js";
+import { bufferOf, isRemote, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { walk, walkKernel } from "../ir/visit.js";
 import type { ManifestParameter } from "../manifest.js";
@@ -57,6 +58,12 @@ export function tensorMapsOf(kernel: Kernel): TensorMap[] {
   return [...found.values()];
 }
 
+const WARP = 32;
+const WARP_GROUP = 128;
+
+/** Name of the number of a consumer's warp group, of which the compiler knows that all threads of a warp have the same. */
+export const CONSUMER_GROUP = "group";
+
 /** Numbers of the barriers of each role; all threads of a block meet at that of number 0 (PTX, "barrier"). */
 const [CONSUMERS_MEET, PRODUCERS_MEET, MOVERS_MEET] = [1, 2, 3];
 
@@ -94,8 +101,8 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   };
   const isConsumer = `if (threadIdx.x < ${consumers})`;
   out.block("", () => {
-    // Of plain copies each thread says when its own have landed, besides what each warp says.
-    const told = producers / 32 + (isPlain(op.regions[1]!) ? producers : 0);
+    // A stage is filled by one warp. Of plain copies each of its threads says when its own have landed, besides what the warp says.
+    const told = 1 + (isPlain(op.regions[1]!) ? WARP : 0);
     out.line(`ring_begin<${stages}, ${consumers / 32}, ${told}, ${isFirst(op, out.kernel)}>(${ring});`);
     if (outgoing !== null)
       out.line(`ring_begin<${outgoing.stages}, ${movers! / 32}, ${consumers / 32}, true>(${outgoing.name});`);
@@ -103,6 +110,7 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
       isConsumer,
       () => {
         registers("inc", more as number | undefined);
+        out.line(`const u32 ${CONSUMER_GROUP} = __shfl_sync(0xffffffffu, threadIdx.x / ${WARP_GROUP}, 0);`);
         out.inRole({ threads: consumers, first: 0, barrier: CONSUMERS_MEET }, op.regions[0]!);
       },
       "} else {",
@@ -130,6 +138,13 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
   });
 }
 
+/** The stage of a ring that an op fills or multiplies; null where it does neither. */
+export function stageOf(op: Op, kernel: Kernel): Value | null {
+  if (op.name === "mma" && op.attributes["async"] === true) return op.operands[0]!;
+  if (op.name !== "copy_tile" || !("ring" in op.attributes)) return null;
+  return copyOperands(op, bufferOf(kernel, text(op, "from"))).stage;
+}
+
 /** Whether some of what a producer copies is plain. */
 function isPlain(producer: Region): boolean {
   let found = false;
@@ -139,14 +154,26 @@ function isPlain(producer: Region): boolean {
 
 /** Whether a block has touched no memory before but to read it, and kept what it read in registers. */
 function isFirst(roles: Op, kernel: Kernel): boolean {
-  const before = kernel.body.ops.slice(0, Math.max(0, kernel.body.ops.indexOf(roles)));
+  const before = opsBefore(roles, kernel.body);
   const isQuiet = (op: Op): boolean => {
     const { effect } = definitionOf(op.name);
     if (op.name === "load") return ["state", "input", "inout"].includes(bufferOf(kernel, text(op, "buffer")).role);
     if (op.name === "store") return bufferOf(kernel, text(op, "buffer")).role === "register";
     return effect === "pure" || op.name === "aligned" ? op.regions.length === 0 : false;
   };
-  return kernel.body.ops.includes(roles) && before.every(isQuiet);
+  return before !== null && before.every(isQuiet);
+}
+
+/** What a block does before an op that may stand under conditions, but in no loop; null of others. */
+function opsBefore(op: Op, { ops }: Region): readonly Op[] | null {
+  const at = ops.indexOf(op);
+  if (at >= 0) return ops.slice(0, at);
+  for (const [i, { name, regions }] of ops.entries())
+    for (const region of name === "if" ? regions : []) {
+      const inside = opsBefore(op, region);
+      if (inside !== null) return [...ops.slice(0, i), ...inside];
+    }
+  return null;
 }
 
 function ringName(op: Op): string {
@@ -158,18 +185,34 @@ function ringPlace(op: Op, out: CudaEmitter): { readonly stages: number } {
   return { stages: stages! };
 }
 
+/**
+ * The producer's warps take stages in turn, each all of one: a thread needs some 0.2 µs to ask for a stage of 10 KiB, in which a multiprocessor
+ * could load it (H200, 16 rows by 8192×2048, 2026-11: 11.7 µs where one warp after the other of all took 14.6). Each stage is
+ * asked for by one warp alone, so that none can miss that it was free.
+ * @returns how many ops of those that begin here fill a stage; 0 where none do, or where all warps do it together
+ */
+export function fillsText(ops: readonly Op[], out: CudaEmitter, body: (ops: readonly Op[]) => void): number {
+  const [first, ...others] = ops;
+  const warps = out.role.threads / WARP;
+  if (first?.name !== "ring_acquire" || out.role.barrier !== PRODUCERS_MEET || warps === 1) return 0;
+  if (others.at(-1)?.name !== "ring_fill" || others.at(-1)!.operands[0] !== first.operands[0])
+    throw new InternalCompilerError("a stage is not filled by what ends with that");
+  const position = out.name(first.operands[0]!);
+  out.block(`if ((u32)${position} % ${warps} == threadIdx.x / ${WARP} - ${out.role.first / WARP})`, () => body(ops));
+  return ops.length;
+}
+
 export function ringText(op: Op, out: CudaEmitter): void {
   const { stages } = ringPlace(op, out);
-  const more = op.name === "ring_fill" ? `, ${out.role.first}` : "";
   const filling = op.name === "ring_fill" ? ", filling" : "";
   // Consumers fill by what they store, of which nothing is on its way.
   if (op.name === "ring_fill" && out.role.barrier === CONSUMERS_MEET) out.line("Filling filling = {0, false};");
   const position = out.name(op.operands[0]!);
   if (op.attributes["plain"] === true) out.line(`ring_land_plain<${stages}>(${ringName(op)}, ${position});`);
-  out.line(`${op.name}<${stages}${more}>(${ringName(op)}, ${position}${filling});`);
+  out.line(`${op.name}<${stages}>(${ringName(op)}, ${position}${filling});`);
 }
 
-/** A copy by the copy engine; by the producer's threads where the engine cannot address the source, or the tile is cut. */
+/** A copy by the copy engine; by the warp's threads where the engine cannot address the source, or the tile is cut. */
 export function ringCopyText(op: Op, out: CudaEmitter): void {
   out.use("rings");
   const { kernel } = out;
@@ -186,9 +229,8 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
   const [stride, height, width, row, column] = matrix.parts;
   if (op.attributes["plain"] === true) {
     const place = `${bufferName(to.buffer.name)} + ${out.name(stage)} * ${to.stageStride}`;
-    const { threads, first } = out.role;
     return out.line(
-      `ring_copy_plain<${rows}, ${columns}, ${threads}, ${first}>(${place}, ${source}${matrix.start}, ${stride}, ${height}, ${width}, ${row}, ${column});`,
+      `ring_copy_plain<${rows}, ${columns}>(${place}, ${source}${matrix.start}, ${stride}, ${height}, ${width}, ${row}, ${column});`,
     );
   }
   const map = tensorMapOf(op, kernel);
@@ -204,7 +246,6 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
       : op.attributes["end"] === "rows"
         ? ` && (${row} + ${rows} <= ${height} || ${height} == ${whole.height})`
         : ` && (${column} + ${columns} <= ${width} || ${width} == ${whole.width})`;
-  const { threads, first } = out.role;
   const last = at.length - 1;
   out.block(
     `if (can_map(${source}, ${whole.width})${uncut})`,
@@ -218,7 +259,7 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
       out.line(`filling.bytes += ${byRows(String(bytes), (box) => String((bytes / rows) * box.rows))};`);
       const taken = byRows(address, (box) => `&${tensorMapName(box.map)}`);
       const places = [...at].reverse().map((v, d) => (last - d === last ? `(int)(${v}) + s * ${slab}` : `(int)(${v})`));
-      out.block(`if (threadIdx.x == ${first})`, () => {
+      out.block(`if (threadIdx.x % ${WARP} == 0)`, () => {
         out.line("#pragma unroll");
         out.line(
           `for (int s = 0; s < ${columns / slab}; s++) ring_load(${tile} + s * ${rows * slab}, ${taken}, ring_full<${stages}>(${ringName(op)}, ${ofRing}), ${places.join(", ")});`,
@@ -230,7 +271,7 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
   out.indented(() => {
     out.line("filling.by_threads = true;");
     out.line(
-      `ring_copy<${C_TYPE[from.dtype]}, ${rows}, ${columns}, ${threads}, ${first}>(${tile}, ${source}${matrix.start}, ${stride}, ${height}, ${width}, ${row}, ${column});`,
+      `ring_copy<${C_TYPE[from.dtype]}, ${rows}, ${columns}>(${tile}, ${source}${matrix.start}, ${stride}, ${height}, ${width}, ${row}, ${column});`,
     );
   });
   out.line("}");

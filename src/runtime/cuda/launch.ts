@@ -61,6 +61,7 @@ function shapeOf(parameter: ManifestParameter): { size: number; align: number } 
       return { size: TENSOR_MAP_BYTES * Math.max(1, parameter.ranks), align: 64 };
     case "pointer":
     case "dim":
+    case "length":
     case "timeout":
     case "status":
       return { size: 8, align: 8 };
@@ -75,6 +76,7 @@ export function packParameters(
   parameters: readonly ManifestParameter[],
   args: LaunchArguments,
   buffers: KernelManifest["buffers"] = [],
+  lengths: KernelManifest["lengths"] = [],
 ): ParameterBlock {
   const offsets: number[] = [];
   let size = 0;
@@ -86,11 +88,20 @@ export function packParameters(
   }
   const bytes = new Uint8Array(size);
   const view = new DataView(bytes.buffer);
+  const known = { ...args, dims: withLengths(lengths, args.dims) };
   parameters.forEach((parameter, i) => {
     if (parameter.kind === "tensor-map") bytes.set(tensorMaps(parameter, args, buffers), offsets[i]!);
-    else writeParameter(view, offsets[i]!, parameter, args);
+    else writeParameter(view, offsets[i]!, parameter, known);
   });
   return { bytes, offsets };
+}
+
+/** The dimensions of a launch, and what its kernel takes for granted of them. */
+export function withLengths(lengths: KernelManifest["lengths"], dims: DimValues): DimValues {
+  if (lengths.length === 0) return dims;
+  const all: Record<string, number> = { ...dims };
+  for (const { name, value } of lengths) all[name] = evaluateExtent(value, all);
+  return all;
 }
 
 /** CUtensorMapDataType by dtype. */
@@ -151,10 +162,13 @@ function writeParameter(
       view.setBigUint64(at, address, true);
       return;
     }
-    case "dim": {
+    case "dim":
+    case "length": {
       const value = args.dims[parameter.name];
       if (value === undefined || !Number.isSafeInteger(value) || value < 0) {
-        throw new RuntimeError(`dimension "${parameter.name}" must be a whole number, not ${value}`);
+        throw new RuntimeError(
+          `${parameter.kind === "dim" ? "dimension" : "length"} "${parameter.name}" must be a whole number, not ${value}`,
+        );
       }
       view.setBigInt64(at, BigInt(value), true);
       return;
@@ -245,7 +259,7 @@ export class KernelFunction {
         `compile with at most ${this.residentBlocks} blocks`,
       );
     }
-    const block = packParameters(manifest.parameters, args, manifest.buffers);
+    const block = packParameters(manifest.parameters, args, manifest.buffers, manifest.lengths);
     const handle = native().launchPrepare(
       this.#function,
       [blocks, 1, 1],
