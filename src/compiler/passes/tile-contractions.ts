@@ -184,9 +184,10 @@ interface NarrowTiles {
 }
 
 /**
- * Narrow tiles for products of no more rows than a tile has, where no block has two of them: of those, a depth is cut into fewer slices,
- * whose sums travel. On 2×H100 (2026-11), on each rank by itself, 128×4096 with a depth of 8192 took 34.4 µs for 42.6 with wide tiles, 64×4096
- * 32.2 for 36.9, 16×2048 18.5 for 17.4; with a depth of 4096, 64×7168 25.3 for 34.4, and with more tiles than blocks 16×14336 60 for 61, 16×28672 112 for 98.
+ * Narrow tiles where no block has two of them: a depth is cut into fewer slices, whose sums travel. Of no more rows than a tile has, which take as long as
+ * their weights take to come, blocks may have two. On an H200 (2026-11), µs with narrow tiles and with wide ones: 16×8192 with a depth of
+ * 2048 9.3 and 15.8, of 8192 36 and 43; 128×2560 18.5 and 26, 512×2048 28.8 and 34.2, 256×2048 20.7 and 25.4 with one of 8192; 384×2560 15.0 and 22.9,
+ * 256×4096 16.3 and 24.0 with one of 4096. Two for a block, with one of 8192: 16×14336 64 and 67, 128×14336 73 and 83; four: 16×28672 131 and 128.
  */
 function narrowTiles(
   group: readonly Op[],
@@ -201,7 +202,9 @@ function narrowTiles(
   const lengths = group.map((loop) => lengthsOf(loop, found.get(loop)!, shape, definitions));
   if (lengths.some((l) => !l.isShared)) return null;
   const isAtMost = (a: Extent, most: number): Extent => extent("min", 1, extent("div", most, extent("max", a, 1)));
-  const fit = extent("mul", isAtMost(lengths[0]!.rows, shape.m), isAtMost(sumOf(lengths.map((l) => l.tiles)), blocks));
+  const tiles = sumOf(lengths.map((l) => l.tiles));
+  const fewRows = extent("mul", isAtMost(lengths[0]!.rows, shape.m), isAtMost(tiles, 2 * blocks));
+  const fit = extent("max", isAtMost(tiles, blocks), fewRows);
   return { shape, lengths, fit };
 }
 

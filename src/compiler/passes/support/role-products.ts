@@ -53,7 +53,7 @@ export interface RoleShape {
   /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
   readonly group: number;
   /**
-   * Columns and stages of the tiles of a product with no more rows than a tile has: so narrow that all blocks have some without a
+   * Columns and stages of the tiles of a product with few of them: so narrow that all blocks have some without a
    * depth that is cut. Null where all have the same.
    */
   readonly few: { readonly n: number; readonly stages: number } | null;
