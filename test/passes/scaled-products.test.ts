@@ -37,15 +37,17 @@ describe("scales of 1 by 128 and of 128 by 128", () => {
 
   it("go through the ring with what they scale, and nothing is kept in memory", () => {
     expect(result.diagnostics).toEqual([]);
-    const [mma] = opsOf(result, "mma");
-    const shapeOf = (key: string): unknown =>
-      result.kernel!.buffers.find((b) => b.name === mma!.attributes[key])!.shape;
-    expect([shapeOf("scaleA"), shapeOf("scaleB")]).toEqual([
-      [4, 128, 1],
-      [4, 2, 1],
+    const shapeOf = (mma: Op, key: string): string =>
+      result.kernel!.buffers.find((b) => b.name === mma.attributes[key])!.shape.join("×");
+    // Narrow tiles have 64 columns, others 256.
+    expect(opsOf(result, "mma").map((mma) => [shapeOf(mma, "scaleA"), shapeOf(mma, "scaleB")])).toEqual([
+      ["8×128×1", "8×1×1"],
+      ["4×128×1", "4×2×1"],
     ]);
-    expect(opsOf(result, "copy_tile").map((op) => op.attributes["plain"] === true)).toEqual([false, false, true, true]);
-    expect(result.kernel!.buffers.filter((b) => b.role === "scratch")).toEqual([]);
+    const isPlain = opsOf(result, "copy_tile").map((op) => op.attributes["plain"] === true);
+    expect(isPlain).toEqual([false, false, true, true, false, false, true, true]);
+    // What is kept are sums of slices.
+    expect(result.kernel!.buffers.filter((b) => b.role === "scratch").map((b) => b.name)).toEqual(["slices"]);
   });
 
   it("are loaded once a row, and once for all columns of a part, as printed", () => {
@@ -54,7 +56,7 @@ describe("scales of 1 by 128 and of 128 by 128", () => {
     expect(cuda).toMatch(/s0 = r0 \* sb\[0\], s1 = r1 \* sb\[0\];/);
     expect(cuda).toMatch(/s\[0\] = r0 \* sb\[1\];/);
     // The last part of a stage is added while the next one's first runs, with the scales that it came with.
-    expect(cuda.match(/s0 = s\[0\], s1 = s\[1\];/g)).toHaveLength(2);
+    expect(cuda.match(/s0 = s\[0\], s1 = s\[1\];/g)).toHaveLength(4);
     // The warp that fills a stage says that it is done, and each of its threads that its copies have landed.
     expect(cuda).toMatch(/ring_begin<4, 8, 33, /);
     const landed = /ring_land_plain<4>\(\w+, \w+\);\s*ring_fill<4>/;
@@ -81,9 +83,11 @@ describe("scales that follow from where the tile lies", () => {
     const { scaleB: _, ...others } = mma!.attributes;
     const without = edited(result.kernel!, mma!, (op) => [{ ...op, attributes: others }]);
     expect(proofOf(without).answer.status).toBe("wrong");
+    expect(opsOf(result, "mma")).toHaveLength(2);
     const [first, ...rest] = opsOf(result, "copy_tile").reverse();
-    const fill = opsOf(result, "ring_fill")[0]!;
-    expect(rest).toHaveLength(3);
+    const fill = opsOf(result, "ring_fill").at(-1)!;
+    // Two operands, of which both are scaled, in tiles of both kinds.
+    expect(rest).toHaveLength(7);
     const late = edited(
       edited(result.kernel!, first!, () => []),
       fill,

@@ -117,24 +117,29 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     if (end !== op) rewriteOps(betweenOps(kernel, op, end), b, values);
     const shape = roleShape(match, roles);
     const lengths = group.map((loop) => lengthsOf(loop, found.get(loop)!, shape, definitions));
-    // Blocks meet where all ranks do the same, and as often. With the numbers of a cut beside sums of stages registers spill.
+    // Blocks meet where all ranks do the same, and as often.
     const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
     const isShared = lengths.every((l) => l.isShared);
-    const isCuttable = options.slices !== null && isShared && isTop && !isAddedApart(match.a.dtype);
+    const isCuttable = options.slices !== null && isShared && isTop;
     // A gather of few rows goes as packets before the product; and each shape makes a long text longer.
     const hasNarrow = isTop && movers.size === 0 && found.size === group.length;
     const few = hasNarrow ? narrowTiles(group, found, shape, options.tileBlocks, definitions) : null;
-    const shapes = [{ lengths, fit: 1 }, ...(few === null ? [] : [few])];
-    const mosts = isCuttable
-      ? shapes.map((s) => mostSlices(s.lengths, options.tileBlocks, options.slices!, s.fit))
-      : [];
-    const memory = isCuttable ? declareSums(lengths, mosts, accumulatedIn(match), buffers) : null;
-    const [slices = null, narrow = null] = mosts.map((most, i) =>
-      cutDepth(shapes[i]!.lengths, most, memory!, options.tileBlocks, options.slices!, b),
+    // Beside a wide tile's sums of stages and the numbers of a cut there are not the registers.
+    const wide = { lengths, fit: 1, isCuttable: isCuttable && !isAddedApart(match.a.dtype) };
+    const shapes = [wide, ...(few === null ? [] : [{ ...few, isCuttable }])];
+    const mosts = shapes.map((s) =>
+      s.isCuttable ? mostSlices(s.lengths, options.tileBlocks, options.slices!, s.fit) : null,
     );
+    const cuts = mosts.filter((most) => most !== null);
+    const memory = cuts.length > 0 ? declareSums(lengths, cuts, accumulatedIn(match), buffers) : null;
+    const [slices, narrow = null] = mosts.map((most, i) => {
+      const of = shapes[i]!.lengths;
+      return most === null ? null : cutDepth(of, most, memory!, options.tileBlocks, options.slices!, b);
+    }) as [Slices | null, Slices?];
     for (const [i, { lengths: of, fit }] of shapes.entries()) {
       const tiles = sumOf(of.map((l) => l.tiles));
-      work.push(extent("mul", fit, isCuttable ? extent("mul", tiles, extent("max", mosts[i]!, 1)) : tiles));
+      const most = mosts[i]!;
+      work.push(extent("mul", fit, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
     }
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
     if (sums !== null) {
@@ -154,8 +159,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const many = (): void => emit(slices, shape, movers.get(op) ?? null, completed);
     if (few === null) many();
     else b.if(isFew!, () => emit(narrow, few.shape, null, null), many);
-    if (slices !== null)
-      emitSums(products, narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b), kernel.world, b, values);
+    const all = narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b);
+    if (all !== null) emitSums(products, all, kernel.world, b, values);
     return true;
   });
   const blockThreads = roles === null ? options.tileThreads : roles.consumers + roles.producers;
@@ -196,8 +201,7 @@ function narrowTiles(
   blocks: number,
   definitions: Definitions,
 ): NarrowTiles | null {
-  const match = found.get(group[0]!)!;
-  if (wide.few === null || DTYPES[match.a.dtype].bytes !== 2) return null;
+  if (wide.few === null) return null;
   const shape = { ...wide, ...wide.few };
   const lengths = group.map((loop) => lengthsOf(loop, found.get(loop)!, shape, definitions));
   if (lengths.some((l) => !l.isShared)) return null;

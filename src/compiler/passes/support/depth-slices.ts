@@ -121,8 +121,9 @@ export function cutDepth(
   return { count, steps: cut, isCut: build.compare("gt", count, one), sums };
 }
 
-/** How many slices a launch has: with few rows those of narrow tiles, else those of wide ones. */
-export function eitherSlices(isFew: Value, few: Slices, many: Slices, build: Builder): Slices {
+/** How many slices a launch has: with few tiles those of narrow ones, else those of wide ones, if they are cut at all. */
+export function eitherSlices(isFew: Value, few: Slices, many: Slices | null, build: Builder): Slices {
+  if (many === null) return { ...few, isCut: build.binary("and", isFew, few.isCut) };
   const either = (key: "count" | "steps" | "isCut"): Value => build.select(isFew, few[key], many[key]);
   return { count: either("count"), steps: either("steps"), isCut: either("isCut"), sums: many.sums };
 }
