@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .gpu import Gpu
     from .launch import LoadedProgram
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 #: Bytes of an element, by dtype.
 DTYPE_BYTES: Mapping[str, int] = {

@@ -276,7 +276,7 @@ export interface Plan {
 
 /** A program: kernels, and steps over them by the dimensions of a launch. */
 export interface Manifest extends Signature {
-  readonly formatVersion: 4;
+  readonly formatVersion: 5;
   readonly arch: string;
   /** Float dtypes narrower than those of all inputs through which a kernel sends values: as exact as the result can be. */
   readonly roundings: readonly DType[];

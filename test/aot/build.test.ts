@@ -321,11 +321,11 @@ describe("the schema", () => {
   });
 
   test("says where a manifest is wrong", () => {
-    expect(manifestProblem({ formatVersion: 6, prefix: "coll", programs: [] })).toBeNull();
+    expect(manifestProblem({ formatVersion: 7, prefix: "coll", programs: [] })).toBeNull();
     expect(manifestProblem({ formatVersion: 3, prefix: "coll", programs: [] })).toMatch(
       /formatVersion must be equal to constant/,
     );
-    expect(manifestProblem({ formatVersion: 6, prefix: "coll", programs: [{ name: "x" }] })).toMatch(
+    expect(manifestProblem({ formatVersion: 7, prefix: "coll", programs: [{ name: "x" }] })).toMatch(
       /programs\/0 must have/,
     );
     expect(manifestProblem(null)).toMatch(/it must be object/);

@@ -123,7 +123,7 @@ describe.runIf(hasFakes)("a folder", () => {
   });
 
   test.for<[string, (manifest: Json) => void, readonly (readonly [pointer: string, message: string])[]]>([
-    ["another version of the format", (m) => { m.formatVersion = 4; m.programs = 7; }, [["/formatVersion", "is 4, and this collc reads 6"]]],
+    ["another version of the format", (m) => { m.formatVersion = 4; m.programs = 7; }, [["/formatVersion", "is 4, and this collc reads 7"]]],
     ["a number that is text", (m) => (m.programs[0].ranks = "two"), [["/programs/0/ranks", 'is "two", and must be of type integer']]],
     ["no plan", (m) => delete m.programs[1].targets[0].plan, [["/programs/1/targets/0", "lacks 'plan'"]]],
     ["what nobody reads", (m) => (m.programs[0].color = "red"), [["/programs/0", "has 'color', which nobody reads"]]],
@@ -179,7 +179,7 @@ describe.runIf(hasFakes)("a folder", () => {
 });
 
 test("any value is a manifest or is not, and no other", () => {
-  for (const value of [null, 7, "x", [], {}, { formatVersion: 6 }, { formatVersion: 6, prefix: "p", programs: [null] }])
+  for (const value of [null, 7, "x", [], {}, { formatVersion: 7 }, { formatVersion: 7, prefix: "p", programs: [null] }])
     expect(manifestProblems(value).length, JSON.stringify(value)).toBeGreaterThan(0);
-  expect(manifestProblems({ formatVersion: 6, prefix: "coll", programs: [] })).toEqual([]);
+  expect(manifestProblems({ formatVersion: 7, prefix: "coll", programs: [] })).toEqual([]);
 });

@@ -35,7 +35,7 @@ const launch = (index: number) => ({ kind: "launch" as const, kernel: index, max
 
 /** Sizes below 10 store their length, from 20 on they add it, and those between do both. */
 const manifest: Manifest = {
-  formatVersion: 4,
+  formatVersion: 5,
   collective: "count",
   ranks: 1,
   dtypes: {},

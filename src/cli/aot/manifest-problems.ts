@@ -20,7 +20,7 @@ export interface Problem {
   readonly help: string | null;
 }
 
-const FORMAT = 6;
+const FORMAT = 7;
 const check = checkOf(() => MANIFEST_SCHEMA, { validateSchema: false, allErrors: true, verbose: true });
 
 /** @returns what is wrong with the value; none where it is a manifest whose parts agree */

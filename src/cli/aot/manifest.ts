@@ -69,7 +69,7 @@ export interface ArtefactProgram extends Identity, Signature {
 }
 
 export interface ArtefactManifest {
-  readonly formatVersion: 6;
+  readonly formatVersion: 7;
   /** What names in C begin with. */
   readonly prefix: string;
   /** By name. */
@@ -119,7 +119,7 @@ export function merged(
     programs.set(program.name, old === undefined ? program : joined(old, program));
   }
   const sorted = [...programs.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { formatVersion: 6, prefix, programs: sorted };
+  return { formatVersion: 7, prefix, programs: sorted };
 }
 
 function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
@@ -177,7 +177,7 @@ export const MANIFEST_SCHEMA: Schema = {
   title: "manifest.json of collc build",
   description: "Programs compiled ahead of time: what they compute, and all that a host needs to launch them.",
   ...record({
-    formatVersion: { const: 6 },
+    formatVersion: { const: 7 },
     prefix: said("What names in C begin with.", name),
     programs: said("By name.", listOf(ref("program"))),
   }),

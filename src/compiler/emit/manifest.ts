@@ -82,7 +82,7 @@ export function programOf(
   const memory = memoryOf(manifests);
   const ranksPerDomain = kernels[0]?.kernel.ranksPerDomain;
   const manifest: Manifest = {
-    formatVersion: 4,
+    formatVersion: 5,
     ...signature,
     arch,
     roundings: [...new Set(kernels.flatMap(({ kernel }) => roundingsOf(kernel)))].sort(),

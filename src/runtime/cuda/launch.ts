@@ -162,17 +162,17 @@ function writeParameter(
       view.setBigUint64(at, address, true);
       return;
     }
-    case "dim":
-    case "length": {
+    case "dim": {
       const value = args.dims[parameter.name];
       if (value === undefined || !Number.isSafeInteger(value) || value < 0) {
-        throw new RuntimeError(
-          `${parameter.kind === "dim" ? "dimension" : "length"} "${parameter.name}" must be a whole number, not ${value}`,
-        );
+        throw new RuntimeError(`dimension "${parameter.name}" must be a whole number, not ${value}`);
       }
       view.setBigInt64(at, BigInt(value), true);
       return;
     }
+    case "length":
+      view.setBigInt64(at, BigInt(args.dims[parameter.name]!), true);
+      return;
     case "scalar":
       return writeNumber(view, at, parameter, args.dims);
     case "rank":
