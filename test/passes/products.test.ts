@@ -291,6 +291,14 @@ describe("a depth that is cut", () => {
     expectProved(result, [dims]);
   });
 
+  it("takes part in proofs with narrow tiles and with wide ones, as what is not cut does", () => {
+    const kernel = compiled(program("a @ b", "m, n"), "bf16", PROOF_MAPPING).kernel!;
+    expect(opsOf({ kernel } as CompileResult, "roles")).toHaveLength(SHAPES);
+    const { coverage } = prove({ kernel }, { shared: sharedLayout(kernel) });
+    const idle = coverage.idle.map(({ what }) => what);
+    expect(idle.filter((what) => what === "store of 'slices'" || what.startsWith("load of 'accumulator"))).toEqual([]);
+  });
+
   it("has its sums stored an access at a time: of two side by side, each would fill half of every sector", () => {
     const { cuda } = compile(program("a @ b", "m, n"), { ranks: 2, dtype: "bf16", arch: "sm_90a" });
     const stored = [...cuda!.matchAll(/store_vec\(b_slices \+ \w+, (\w+)\);/g)].map(([, name]) => name);

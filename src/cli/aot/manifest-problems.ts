@@ -4,7 +4,7 @@
  */
 import { extentNames, type Extent, type MessageStep } from "../../compiler/index.js";
 import { checkOf, type ErrorObject } from "../../json-schema.js";
-import { type ArtefactManifest, type ArtefactProgram, type ArtefactTarget, MANIFEST_SCHEMA, programName } from "./manifest.js"; // prettier-ignore
+import { type ArtefactManifest, type ArtefactProgram, type ArtefactTarget, FORMAT, MANIFEST_SCHEMA, programName } from "./manifest.js"; // prettier-ignore
 
 /** Something wrong with a folder. */
 export interface Problem {
@@ -20,7 +20,6 @@ export interface Problem {
   readonly help: string | null;
 }
 
-const FORMAT = 7;
 const check = checkOf(() => MANIFEST_SCHEMA, { validateSchema: false, allErrors: true, verbose: true });
 
 /** @returns what is wrong with the value; none where it is a manifest whose parts agree */

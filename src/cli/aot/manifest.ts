@@ -68,8 +68,11 @@ export interface ArtefactProgram extends Identity, Signature {
   readonly targets: readonly ArtefactTarget[];
 }
 
+/** Number of the form of manifests: what reads one asks for it. */
+export const FORMAT = 7;
+
 export interface ArtefactManifest {
-  readonly formatVersion: 7;
+  readonly formatVersion: typeof FORMAT;
   /** What names in C begin with. */
   readonly prefix: string;
   /** By name. */
@@ -119,7 +122,7 @@ export function merged(
     programs.set(program.name, old === undefined ? program : joined(old, program));
   }
   const sorted = [...programs.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return { formatVersion: 7, prefix, programs: sorted };
+  return { formatVersion: FORMAT, prefix, programs: sorted };
 }
 
 function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
@@ -177,7 +180,7 @@ export const MANIFEST_SCHEMA: Schema = {
   title: "manifest.json of collc build",
   description: "Programs compiled ahead of time: what they compute, and all that a host needs to launch them.",
   ...record({
-    formatVersion: { const: 7 },
+    formatVersion: { const: FORMAT },
     prefix: said("What names in C begin with.", name),
     programs: said("By name.", listOf(ref("program"))),
   }),

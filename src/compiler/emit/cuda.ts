@@ -33,7 +33,7 @@ import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flag
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
-import { fillsText, meetText, rolesText, stageOf, tensorMapName } from "./roles.js";
+import { meetText, rolesText, stageOf, tensorMapName, turnText } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { tileText } from "./tiles.js";
 
@@ -186,8 +186,8 @@ export class CudaEmitter {
     for (let i = 0; i < region.ops.length; i++) {
       const op = region.ops[i]!;
       this.mark(op);
-      i += fillsText(region.ops.slice(i), this, (ops) => ops.forEach((o) => this.op(o)));
-      if (i >= region.ops.length) return;
+      const turn = op.name === "ring_acquire" ? turnText(region.ops.slice(i), this) : null;
+      if (turn !== null) return this.block(`if (${turn})`, () => region.ops.slice(i).forEach((o) => this.op(o)));
       if (op.name !== "packet_load") this.op(op);
       else {
         const next = region.ops.slice(i).findIndex((o) => !isWithPacket(o, op));
@@ -251,7 +251,11 @@ export class CudaEmitter {
   /** A number of the launch: a name for it, or where it is to be taken anew, a register that nobody knows the value of. */
   private taken(op: Op, value: string): void {
     if (op.attributes["near"] !== true) return void this.names.set(op.results[0]!, value);
-    const name = this.name(op.results[0]!);
+    this.takenAnew(op.results[0]!, value);
+  }
+
+  private takenAnew(v: Value, value: string): void {
+    const name = this.name(v);
     this.line(`i64 ${name} = ${value};`);
     this.line(`asm volatile("" : "+l"(${name}));`);
   }
@@ -260,10 +264,8 @@ export class CudaEmitter {
     if (this.launched.unused.has(op)) {
       const name = this.launched.names.get(op.results[0]!);
       if (name === undefined) return;
-      if (scalarOf(op.results[0]!.type) === "bool") return this.names.set(op.results[0]!, `(${dimName(name)} != 0)`);
-      const taken = this.name(op.results[0]!);
-      this.line(`i64 ${taken} = ${dimName(name)};`);
-      return this.line(`asm volatile("" : "+l"(${taken}));`);
+      if (scalarOf(op.results[0]!.type) !== "bool") return this.takenAnew(op.results[0]!, dimName(name));
+      return this.names.set(op.results[0]!, `(${dimName(name)} != 0)`);
     }
     const fn = op.attributes["fn"];
     switch (op.name) {

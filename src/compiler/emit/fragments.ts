@@ -11,7 +11,7 @@ import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
 import { bufferName } from "./names.js";
-import { CONSUMER_GROUP, SLAB_BYTES } from "./roles.js";
+import { CONSUMER_GROUP, SLAB_BYTES, WARP_GROUP } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
 import {
   CARRIED,
@@ -24,7 +24,6 @@ import {
   scalingOf,
 } from "./scales.js";
 
-const WARP_GROUP = 128;
 /** Bytes of an operand's row that one instruction multiplies. */
 const INSTRUCTION_BYTES = 32;
 

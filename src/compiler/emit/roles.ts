@@ -59,7 +59,7 @@ export function tensorMapsOf(kernel: Kernel): TensorMap[] {
 }
 
 const WARP = 32;
-const WARP_GROUP = 128;
+export const WARP_GROUP = 128;
 
 /** Name of the number of a consumer's warp group, of which the compiler knows that all threads of a warp have the same. */
 export const CONSUMER_GROUP = "group";
@@ -186,20 +186,19 @@ function ringPlace(op: Op, out: CudaEmitter): { readonly stages: number } {
 }
 
 /**
- * The producer's warps take stages in turn, each all of one: a thread needs some 0.2 µs to ask for a stage of 10 KiB, in which a multiprocessor
- * could load it (H200, 16 rows by 8192×2048, 2026-11: 11.7 µs where one warp after the other of all took 14.6). Each stage is
- * asked for by one warp alone, so that none can miss that it was free.
- * @returns how many ops of those that begin here fill a stage; 0 where none do, or where all warps do it together
+ * Whose turn it is to fill a stage, as a condition; null where all warps of the role do it together, or the role has one. A producer's warps take stages in
+ * turn, each all of one: a thread needs some 0.2 µs to ask for a stage of 10 KiB, in which a multiprocessor could load it (H200, 16 rows by
+ * 8192×2048, 2026-11: 11.7 µs where all warps took part in each stage and the kernel 14.6). Each stage is asked for by one warp alone, so that none can miss
+ * that it was free.
+ * @param ops of a region from one on that asks for a stage, with which the region ends
  */
-export function fillsText(ops: readonly Op[], out: CudaEmitter, body: (ops: readonly Op[]) => void): number {
-  const [first, ...others] = ops;
+export function turnText(ops: readonly Op[], out: CudaEmitter): string | null {
+  const [first, last] = [ops[0]!, ops.at(-1)!];
   const warps = out.role.threads / WARP;
-  if (first?.name !== "ring_acquire" || out.role.barrier !== PRODUCERS_MEET || warps === 1) return 0;
-  if (others.at(-1)?.name !== "ring_fill" || others.at(-1)!.operands[0] !== first.operands[0])
-    throw new InternalCompilerError("a stage is not filled by what ends with that");
-  const position = out.name(first.operands[0]!);
-  out.block(`if ((u32)${position} % ${warps} == threadIdx.x / ${WARP} - ${out.role.first / WARP})`, () => body(ops));
-  return ops.length;
+  if (out.role.barrier !== PRODUCERS_MEET || warps === 1) return null;
+  if (last.name !== "ring_fill" || last.operands[0] !== first.operands[0])
+    throw new InternalCompilerError("what asks for a stage of a ring does not end by filling it");
+  return `(u32)${out.name(first.operands[0]!)} % ${warps} == threadIdx.x / ${WARP} - ${out.role.first / WARP}`;
 }
 
 export function ringText(op: Op, out: CudaEmitter): void {

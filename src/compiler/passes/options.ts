@@ -98,7 +98,10 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
       registers: dividedRegisters,
       gathering: dividedRegisters,
       group: count(1, 1024),
-      few: either((value) => (value === null ? null : "null"), record({ n: count(1, 1024), stages: count(1, 16) })),
+      few: either(
+        (value) => (value === null ? null : "null"),
+        record({ n: count(1, 1024), stages: count(1, 16), rows: count(1, 1024) }),
+      ),
       shards: record({
         most: count(1, 1024),
         elements: record({ inTurn: count(1, 2 ** 30), whole: count(1, 2 ** 30) }),
@@ -168,7 +171,7 @@ const WGMMA_ROLES: RoleShape = {
   registers: { consumer: 208, producer: 88 },
   gathering: { consumer: 192, producer: 120 },
   group: 8,
-  few: { n: 64, stages: 8 },
+  few: { n: 64, stages: 8, rows: 128 },
   shards: { most: 8, elements: { inTurn: 2 ** 20, whole: 2 ** 21 } },
 };
 

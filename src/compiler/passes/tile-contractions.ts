@@ -132,13 +132,13 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     );
     const cuts = mosts.filter((most) => most !== null);
     const memory = cuts.length > 0 ? declareSums(lengths, cuts, accumulatedIn(match), buffers) : null;
-    const [slices, narrow = null] = mosts.map((most, i) => {
+    const [slices = null, narrow = null] = mosts.map((most, i) => {
       const of = shapes[i]!.lengths;
       return most === null ? null : cutDepth(of, most, memory!, options.tileBlocks, options.slices!, b);
-    }) as [Slices | null, Slices?];
+    });
     for (const [i, { lengths: of, fit }] of shapes.entries()) {
       const tiles = sumOf(of.map((l) => l.tiles));
-      const most = mosts[i]!;
+      const most = mosts[i] ?? null;
       work.push(extent("mul", fit, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
     }
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
@@ -207,7 +207,7 @@ function narrowTiles(
   if (lengths.some((l) => !l.isShared)) return null;
   const isAtMost = (a: Extent, most: number): Extent => extent("min", 1, extent("div", most, extent("max", a, 1)));
   const tiles = sumOf(lengths.map((l) => l.tiles));
-  const fewRows = extent("mul", isAtMost(lengths[0]!.rows, shape.m), isAtMost(tiles, 2 * blocks));
+  const fewRows = extent("mul", isAtMost(lengths[0]!.rows, wide.few.rows), isAtMost(tiles, 2 * blocks));
   const fit = extent("max", isAtMost(tiles, blocks), fewRows);
   return { shape, lengths, fit };
 }

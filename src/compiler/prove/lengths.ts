@@ -129,8 +129,14 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   // of one tile, some have none of their own; two ranks have then no more tiles than blocks, and do not complete any.
   if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * wide.n - 8, 24));
   if (isHandedOver && world > kernel.maxBlocks) basic.push(part(wide.m * world, wide.n, 24));
-  // Few rows, and as many narrow tiles as blocks, with ragged edges; more of those, which are one wide tile whose depth is shared.
-  if (narrow !== null) basic.push(part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43), part(5, wide.n - 1, 43));
+  // As many narrow tiles as blocks, with ragged edges; more of those, of so few rows that blocks have two; and of more rows, which are one wide
+  // tile whose depth is shared.
+  if (narrow !== null)
+    basic.push(
+      part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43),
+      part(5, 2 * kernel.maxBlocks * narrow.n - 1, 43),
+      part(narrow.m - 3, wide.n - 1, 43),
+    );
   if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
   // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
   const deep = 24;
@@ -141,7 +147,7 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
 interface TilesOfRoles {
   /** Rows and columns of tiles; 0 where products have no roles. */
   readonly wide: { readonly m: number; readonly n: number };
-  /** Those that products of few rows have; null where they have the same. */
+  /** Those that products of few tiles have; null where they have the same. */
   readonly narrow: { readonly m: number; readonly n: number } | null;
   /** Whether movers gather an operand, and whether consumers hand them tiles for other ranks. */
   readonly isGathered: boolean;

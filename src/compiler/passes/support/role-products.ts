@@ -54,9 +54,9 @@ export interface RoleShape {
   readonly group: number;
   /**
    * Columns and stages of the tiles of a product with few of them: so narrow that all blocks have some without a
-   * depth that is cut. Null where all have the same.
+   * depth that is cut. Of products of no more than `rows` rows, blocks may have two. Null where all have the same.
    */
-  readonly few: { readonly n: number; readonly stages: number } | null;
+  readonly few: { readonly n: number; readonly stages: number; readonly rows: number } | null;
   /** In how many parts movers send what is gathered. */
   readonly shards: ShardOptions;
 }
@@ -70,7 +70,7 @@ export function pairShape(shape: RoleShape): RoleShape {
   const n = shape.n / 2;
   if (few === null || few.n >= n) return { ...shape, n, few: null };
   const stages = Math.floor((few.stages * (m + few.n)) / (m + 2 * few.n));
-  return { ...shape, n, few: { n: few.n, stages } };
+  return { ...shape, n, few: { ...few, stages } };
 }
 
 /** One warp starts the copies of tiles; where there are movers, they are the others of its group. */
