@@ -20,7 +20,7 @@ if (folder === undefined) {
 }
 mkdirSync(folder, { recursive: true });
 
-const roles = { ...DEFAULT_PASS_OPTIONS.roles, few: null };
+const roles = { ...DEFAULT_PASS_OPTIONS.roles, few: null, narrower: [] };
 const one = { consumers: 128, registers: null, gathering: null };
 /** Tiles beside those that the compiler chooses. */
 const SHAPES = {

@@ -69,14 +69,22 @@ type Show = (at: { file: string; line: number } | null) => string;
 const section = (c: Palette, title: string, body: string): string => `${c.bold(title)}\n${body}`;
 
 function products(c: Palette, e: Explanation, place: Show): string {
-  const rows = e.products.map(({ at, unit, tile, products, stages, gathers, why }) => [
+  const rows = e.products.map(({ at, unit, tile, products, stages, narrower, gathers, why }) => [
     place(at),
     unit,
     tile === null
       ? (why ?? "")
-      : `tiles of ${tile.join("×")}${products > 1 ? " of each of two products" : ""}, ${stages} stages${gathers.length > 0 ? `, while ${gathers.join(" and ")} is gathered` : ""}`,
+      : `tiles of ${tile.join("×")}${products > 1 ? " of each of two products" : ""}${orOf(narrower)}, ${stages} stages${gathers.length > 0 ? `, while ${gathers.join(" and ")} is gathered` : ""}`,
   ]);
   return plainTable(c, ["", "", ""], rows);
+}
+
+/** Widths that tiles may have instead. */
+function orOf(columns: readonly number[]): string {
+  const [last] = columns.slice(-1);
+  const others = columns.slice(0, -1);
+  if (last === undefined) return "";
+  return ` or ${others.length === 0 ? last : `${others.join(", ")} or ${last}`} columns`;
 }
 
 /** Messages of each step, of all ranks and of the one that sends the most. */

@@ -51,6 +51,14 @@ export const recordOf =
     return null;
   };
 
+export const listOf =
+  (rule: Rule): Rule =>
+  (value) => {
+    if (!Array.isArray(value)) return "an array";
+    const wrong = value.map((entry) => rule(entry)).find((w) => w !== null);
+    return wrong === undefined ? null : `an array of ${wrong}`;
+  };
+
 export const either =
   (...rules: readonly Rule[]): Rule =>
   (value) => {

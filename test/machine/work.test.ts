@@ -291,8 +291,8 @@ describe("products", () => {
     ranks: 1,
     dtype: "bf16",
     machine,
-    // As they were measured, before products of few rows had narrow tiles.
-    mapping: { roles: { ...passOptionsFor(machine).roles!, few: null } },
+    // As they were measured, before launches chose how wide tiles are.
+    mapping: { roles: { ...passOptionsFor(machine).roles!, few: null, narrower: [] } },
   });
 
   test("take what was measured, of few tiles and of many, within a fifth", () => {

@@ -41,7 +41,7 @@ const among = (text: string, ranks: number, mapping = PROOF_MAPPING, variant?: s
 };
 /** How many accumulators each product by roles has. */
 const accumulators = (result: CompileResult): number[] =>
-  opsOf(result, "mma").map(({ attributes }) => ("twin" in attributes ? 2 : 1));
+  opsOf(result, "mma").flatMap(({ attributes }) => ("columns" in attributes ? [] : ["twin" in attributes ? 2 : 1]));
 const opsInside = (op: Op, name: string): number => {
   let count = 0;
   for (const region of op.regions) walk(region, (o) => void (count += o.name === name ? 1 : 0));

@@ -3,10 +3,17 @@ import { describe, expect, it } from "vitest";
 import { compile, type CompileResult } from "../../src/compiler/index.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { Builder } from "../../src/compiler/ir/builder.js";
-import type { Buffer, Op, Value } from "../../src/compiler/ir/module.js";
+import { type Buffer, type Op, Value } from "../../src/compiler/ir/module.js";
+import { INDEX } from "../../src/compiler/ir/types.js";
 import { rewriteOps, Substitution, walkKernel } from "../../src/compiler/ir/visit.js";
 import { cutDepth, declareSums, mostSlices } from "../../src/compiler/passes/support/depth-slices.js";
 import { rotatedNumber, rotatedVariable } from "../../src/compiler/passes/support/tile-rotation.js";
+import { shortestRounds, unitOf, widthsFor } from "../../src/compiler/passes/support/tile-widths.js";
+import type { Contraction } from "../../src/compiler/passes/support/contraction.js";
+import { passOptionsFor } from "../../src/compiler/passes/options.js";
+import { DEFAULT_MACHINE } from "../../src/compiler/machine/machines.js";
+import type { DType } from "../../src/compiler/types/dtype.js";
+import { evaluateExtent, extent, type Extent } from "../../src/compiler/types/extent.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { edited } from "../prove/mutants.js";
 import { compiled, expectProved, expectRight, opsOf, slicesAt } from "./compiled-products.js";
@@ -44,8 +51,10 @@ const program = (e: string, shape: string): string => {
   return `collective f(${inputs}) -> y: T[${shape}] replicated {\n  y = ${e}\n}\n`;
 };
 
-/** Shapes of tiles that a product alone has: narrow ones for few rows, and wide ones. */
+/** Shapes of tiles that a product alone has: narrow ones for few tiles, and wide ones. */
 const SHAPES = 2;
+/** Wide ones have these columns. */
+const WIDTHS = [256, 224, 192, 160, 128];
 
 describe.each(PRODUCTS)("%s", (_name, e, shape) => {
   const text = program(e, shape);
@@ -53,7 +62,11 @@ describe.each(PRODUCTS)("%s", (_name, e, shape) => {
   it("takes the tensor cores, and copies no operand", () => {
     const result = compiled(text, "bf16");
     expect(result.diagnostics).toEqual([]);
-    expect(opsOf(result, "mma")).toHaveLength(SHAPES);
+    expect(opsOf(result, "mma").map((op) => op.attributes["columns"])).toEqual([
+      undefined,
+      undefined,
+      ...WIDTHS.slice(1),
+    ]);
     const scratch = result.kernel!.buffers.filter((b) => b.role === "scratch");
     expect(scratch.map(({ name }) => name)).toEqual(["slices"]);
   });
@@ -141,7 +154,7 @@ describe("products of several dtypes", () => {
 
   it("share the memory of a block, one after the other, which is proved", () => {
     const result = compiled(text, "bf16");
-    expect(opsOf(result, "mma")).toHaveLength(2);
+    expect(opsOf(result, "mma")).toHaveLength(2 * WIDTHS.length);
     expect(sharedLayout(result.kernel!).bytes).toBeLessThan(227 * 1024);
     const { kernel } = compiled(text, "bf16", PROOF_MAPPING);
     const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
@@ -167,7 +180,7 @@ describe("a product that an author wrote out", () => {
     `collective f(a: T[m, k] local, b: T[k, n] local) -> c: T[m, n] local {\n  for i, j in tiles(m, n) {\n    c[i, j] = ${body}\n  }\n}\n`;
 
   it("is raised to the op", () => {
-    expect(opsOf(compiled(loops("sum(q in 0..k) a[i, q] * b[q, j]"), "bf16"), "mma")).toHaveLength(SHAPES);
+    expect(opsOf(compiled(loops("sum(q in 0..k) a[i, q] * b[q, j]"), "bf16"), "mma")).toHaveLength(1 + WIDTHS.length);
   });
 
   it("stays the fold it is where only the element knows how deep it is", () => {
@@ -223,11 +236,11 @@ describe("rows outside of an operand", () => {
     expect(copies(result).map((op) => op.attributes["spare"])).toEqual(Array(2 * SHAPES).fill(true));
     const { parameters } = result.manifest!.kernels[0]!;
     const boxes = parameters.flatMap((p) => (p.kind === "tensor-map" ? [`${p.buffer} ${p.box.join("x")}`] : []));
-    expect(boxes).toEqual(["a 128x64", "a 16x64", "a 64x64", "bt 64x64", "bt 16x64", "bt 256x64", "bt 128x64"]);
-    expect(result.cuda!.match(/left_\w+ <= 16 \? &b_\w+_map_16x64 : /g)).toHaveLength(2 * SHAPES);
-    expect(
-      result.cuda!.match(/left_\w+ <= 64 \? &b_\w+_map_64x64 : (left_\w+ <= 128|&b_\w+_map_128x64)/g),
-    ).toHaveLength(3);
+    expect(boxes).toEqual(["a 128x64", "a 16x64", "a 64x64", "bt 64x64", "bt 16x64"]);
+    expect(result.cuda!.match(/left_\w+ <= 16 \? &b_\w+_map_16x64 : /g)).toHaveLength(3);
+    expect(result.cuda!.match(/left_\w+ <= 64 \? &b_\w+_map_64x64 : &b_\w+_map_128x64/g)).toHaveLength(2);
+    // Where a launch chooses how many there are, in boxes of 64, of which those behind the last one stay away.
+    expect(result.cuda!.match(/s < 4; s\+\+\) if \(s < boxes_\w+\) ring_load\(/g)).toHaveLength(1);
   });
 
   it("are zero where they are the depth, or the proof tells", () => {
@@ -238,6 +251,78 @@ describe("rows outside of an operand", () => {
       const kernel = edited(result.kernel!, right, () => [spare]);
       expect(prove({ kernel }, { shared: sharedLayout(kernel) }).answer.status).toBe("wrong");
     }
+  });
+});
+
+describe("the width of tiles", () => {
+  const blocks = 132;
+  const widthOf = (m: number, n: number, isAlone = 0): number => {
+    const tiles = (columns: number): number => Math.ceil(m / 128) * Math.ceil(n / columns);
+    const { units } = shortestRounds(WIDTHS, tiles, blocks, isAlone);
+    return evaluateExtent(units, {}) * unitOf(WIDTHS);
+  };
+
+  it("is the one with which rounds of blocks are the shortest, and the widest of those", () => {
+    expect(widthOf(1024, 2560), "128 tiles in one round, in place of 80 that take longer").toBe(160);
+    expect(widthOf(2048, 2560), "256 tiles in two rounds, in place of 160 in two").toBe(160);
+    expect(widthOf(768, 3584), "114 tiles").toBe(192);
+    expect(widthOf(512, 4096), "128 tiles").toBe(128);
+    expect(widthOf(2048, 4096), "256 tiles in two rounds").toBe(256);
+    expect(widthOf(8192, 8192), "little is won in sixteen").toBe(256);
+    expect(widthOf(1024, 2560, 1), "what threads copy").toBe(256);
+  });
+
+  it("is computed from any lengths as it is from these", () => {
+    const tiles = (columns: Extent): Extent =>
+      extent("mul", extent("ceildiv", "m", 128), extent("ceildiv", "n", columns));
+    const { units, time } = shortestRounds(WIDTHS, tiles, blocks, 0);
+    for (const m of [1, 100, 128, 129, 640, 1024, 2048, 5000])
+      for (const n of [1, 64, 160, 1000, 2560, 4096, 14336]) {
+        expect(evaluateExtent(units, { m, n }) * 32).toBe(widthOf(m, n));
+        const rounds = Math.ceil((Math.ceil(m / 128) * Math.ceil(n / 256)) / blocks);
+        expect(evaluateExtent(time(64), { m, n })).toBeLessThanOrEqual(64 * rounds);
+      }
+  });
+
+  const CHOSEN = { m: 13, n: 40, k: 32 };
+  const MANY_CHOSEN = { m: 61, n: 72, k: 24 };
+
+  it.each(["a @ b", "a @ transpose(bt)", "relu(a @ b)"])("leaves %s right, and proved", (e) => {
+    const result = compiled(program(e, "m, n"), "bf16", PROOF_MAPPING);
+    expect(opsOf(result, "mma").map((op) => op.attributes["columns"])).toContain(24);
+    expectRight(result, [CHOSEN, MANY_CHOSEN]);
+    expectProved(result, [CHOSEN, MANY_CHOSEN]);
+  });
+
+  it("is a multiple of the columns that share a scale, and of those that are added apart", () => {
+    const shape = passOptionsFor(DEFAULT_MACHINE).roles!;
+    const of = (dtype: DType, per: number): Contraction =>
+      ({ a: { dtype }, scales: { b: { per } }, twin: null, column: new Value(INDEX) }) as unknown as Contraction;
+    expect(widthsFor([of("bf16", 1)], shape, null, null)).toEqual(WIDTHS);
+    expect(widthsFor([of("bf16", 1), of("bf16", 64)], shape, null, null)).toEqual([256, 192, 128]);
+    expect(widthsFor([of("f8e4m3", 128)], shape, null, null)).toEqual([256, 128]);
+    expect(widthsFor([of("f8e4m3", 0)], shape, null, null)).toEqual([256, 128]);
+  });
+
+  it("is missed by nothing: with fewer columns copied or multiplied, the proof tells", () => {
+    const result = compiled(program("a @ b", "m, n"), "bf16", PROOF_MAPPING);
+    const told = (op: Op, change: (op: Op, build: Builder) => Op): string => {
+      const build = new Builder(op.span);
+      const kernel = edited(result.kernel!, op, () => {
+        const wrong = change(op, build);
+        return [...build.ops, wrong];
+      });
+      return prove({ kernel }, { shared: sharedLayout(kernel) }).answer.status;
+    };
+    const products = opsOf(result, "mma").filter((op) => op.attributes["columns"] === 24);
+    expect(products).toHaveLength(1);
+    expect(told(products[0]!, (op) => ({ ...op, attributes: { ...op.attributes, columns: 16 } }))).toBe("wrong");
+    const [copy] = opsOf(result, "copy_tile").filter((op) => "limit" in op.attributes);
+    const fewer = (op: Op, build: Builder): Op => ({
+      ...op,
+      operands: [...op.operands.slice(0, -1), build.sub(op.operands.at(-1)!, build.constant(1))],
+    });
+    expect(told(copy!, fewer)).toBe("wrong");
   });
 });
 
@@ -255,7 +340,7 @@ describe("a depth that is cut", () => {
     const options = { most, meeting: 0, elements: 2 ** 30 };
     const room = mostSlices([lengths], blocks, options, 1);
     const sums = declareSums([lengths], [room], "f32", buffers);
-    const slices = cutDepth([lengths], room, sums, blocks, options, build);
+    const slices = cutDepth([lengths], room, null, sums, blocks, options, build);
     const valueOf = (v: Value): number => build.ops.find((op) => op.results[0] === v)!.attributes["value"] as number;
     return { count: valueOf(slices.count), deep: valueOf(slices.steps), room: buffers[0]!.shape[0] as number };
   };

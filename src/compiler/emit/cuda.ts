@@ -264,8 +264,11 @@ export class CudaEmitter {
     if (this.launched.unused.has(op)) {
       const name = this.launched.names.get(op.results[0]!);
       if (name === undefined) return;
-      if (scalarOf(op.results[0]!.type) !== "bool") return this.takenAnew(op.results[0]!, dimName(name));
-      return this.names.set(op.results[0]!, `(${dimName(name)} != 0)`);
+      if (scalarOf(op.results[0]!.type) === "bool")
+        return void this.names.set(op.results[0]!, `(${dimName(name)} != 0)`);
+      // What all of the kernel uses would be kept in a register while there are few.
+      if (this.isLong && this.kernel.body.ops.includes(op)) return void this.names.set(op.results[0]!, dimName(name));
+      return this.takenAnew(op.results[0]!, dimName(name));
     }
     const fn = op.attributes["fn"];
     switch (op.name) {

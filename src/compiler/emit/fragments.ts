@@ -46,7 +46,7 @@ export function fragmentThreads(kernel: Kernel): number {
 
 /** Products of a stage, started; the accumulator is not touched until they have ended. */
 export function asyncProductText(op: Op, out: CudaEmitter): void {
-  const { m, n: columns, products, k, transposed } = productShape(op, out.kernel);
+  const { m, columns, products, k, transposed } = productShape(op, out.kernel);
   // Columns of two products of the same rows lie one after the other, as if they were of one.
   const n = columns * products;
   const [a, b] = ["a", "b"].map((key) => out.shared.places.get(text(op, key))!);
@@ -240,13 +240,14 @@ export function productWaitText(op: Op, out: CudaEmitter): void {
   const { dtype, shape } = buffer;
   const [m, n] = shape as readonly [number, number];
   const registers = (m * n) / out.role.threads;
+  const parts = Math.ceil(((op.attributes["columns"] as number | undefined) ?? n) / APART_COLUMNS);
   const { register, c } = SUMS[dtype as ComputeDType]!;
   const isScaled = apart !== null && apart.names.length > 1;
-  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${names.length > 1 ? "_pair" : ""}${apart === null ? "" : "_apart"}${isScaled ? "_scaled" : ""}`;
+  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${names.length > 1 ? "_pair" : ""}${apart === null ? "" : `_apart_${parts}`}${isScaled ? "_scaled" : ""}`;
   // The compiler moves no use of the accumulators across this.
   const held = SUMS_OF.slice(0, names.length).map((name) => registerOperands(name, register, registers));
   const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${held.join(", ")} :: "memory");`;
-  const body = apart === null ? wait : addText(registers / apart.counts[0]! - 1, apart.counts[0]!, isScaled ? CARRIED : null); // prettier-ignore
+  const body = apart === null ? wait : addText(parts - 1, apart.counts[0]!, isScaled ? CARRIED : null); // prettier-ignore
   const more = (apart?.names ?? []).map((_, i) => `, float* ${"ps"[i]!}`).join("");
   const sums = parametersText(c, names.length);
   out.helper(end, `__device__ __forceinline__ void ${end}(${sums}${more}) {\n${body}\n}`);

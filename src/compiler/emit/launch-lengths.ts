@@ -22,9 +22,12 @@ interface Known {
   /** Bounds for all dimensions: extents round down, kernels towards zero, so nothing is divided that may be negative. */
   readonly low: number;
   readonly high: number;
-  /** Whether something is divided by what is not known before. */
-  readonly isDivided: boolean;
+  /** Divisions behind it, of which one by what is not known before counts as many. */
+  readonly divisions: number;
 }
+
+/** So many divisions by constants take a thread as long as one by something else. */
+const MANY = 8;
 
 /** Of kernels' bodies, kept because texts and parameters both ask. */
 const found = new WeakMap<Region, LaunchLengths>();
@@ -45,7 +48,9 @@ function findLengths(kernel: Kernel): LaunchLengths {
   });
   const isKnown = (op: Op): boolean => op.results.length === 1 && known.has(op.results[0]!);
   const isWorthIt = ([v, k]: [Value, Known]): boolean =>
-    (users.get(v) ?? []).some((op) => !isKnown(op) && (k.isDivided || (isDivision(op) && op.operands[1] === v)));
+    (users.get(v) ?? []).some(
+      (op) => !isKnown(op) && (k.divisions >= MANY || (isDivision(op) && op.operands[1] === v)),
+    );
   const roots = [...known].filter((entry) => entry[1].op.operands.length > 0 && isWorthIt(entry));
 
   // What several lengths are made of is a length itself, so that each is computed once.
@@ -101,8 +106,8 @@ function knownOf(op: Op, known: ReadonlyMap<Value, Known>): Known | null {
   const of = op.operands.map((v) => known.get(v));
   if (of.includes(undefined)) return null;
   const [a, b, c] = of as Known[];
-  const isDivided = (of as Known[]).some((k) => k.isDivided);
-  const made = (low: number, high: number, divides = false): Known => ({ op, low, high, isDivided: isDivided || divides }); // prettier-ignore
+  const before = (of as Known[]).reduce((sum, k) => sum + k.divisions, 0);
+  const made = (low: number, high: number, more = 0): Known => ({ op, low, high, divisions: Math.min(MANY, before + more) }); // prettier-ignore
   switch (op.name) {
     case "const": {
       const value = op.attributes["value"] as number;
@@ -134,7 +139,11 @@ function knownOf(op: Op, known: ReadonlyMap<Value, Known>): Known | null {
     case "div":
     case "rem":
       if (x.low < 0 || y.low < 1) return null;
-      return made(0, op.attributes["fn"] === "div" ? x.high : Math.min(x.high, y.high - 1), y.op.name !== "const");
+      return made(
+        0,
+        op.attributes["fn"] === "div" ? x.high : Math.min(x.high, y.high - 1),
+        y.op.name === "const" ? 1 : MANY,
+      );
     case "and":
     case "or":
       return kind === "bool" ? made(BOOLEAN.low, BOOLEAN.high) : null;

@@ -199,15 +199,27 @@ __device__ __forceinline__ void ring_copy_plain(float* to, const float* from, i6
 template <int STAGES> __device__ __forceinline__ void ring_land_plain(const void* ring, i64 position) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring_full<STAGES>(ring, (u32)position % STAGES)) : "memory");
 }
-// As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row.
+// As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row. Elements come one by one, as rows begin
+// anywhere; so that memory is not asked for them one after the other, a thread has several loads in flight.
 template <typename T, int ROWS, int COLS>
 __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
-  constexpr int SLAB = 128 / sizeof(T);
-#pragma unroll 4
-  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32) {
-    const int r = e / COLS, c = e % COLS, b = c % SLAB * (int)sizeof(T) ^ (r & 7) << 4;
-    const bool inside = (row + r < rows) & (col + c < cols);
-    to[(c / SLAB * ROWS + r) * SLAB + b / (int)sizeof(T)] = inside ? from[(row + r) * stride + col + c] : T(0);
+  constexpr int SLAB = 128 / sizeof(T), LOADS = 8;
+  static_assert(ROWS * COLS % (32 * LOADS) == 0, "a warp's threads have as many elements each");
+  const int height = rows - row < ROWS ? (int)(rows - row) : ROWS, width = cols - col < COLS ? (int)(cols - col) : COLS;
+  const T* const first = from + row * stride + col;
+#pragma unroll 1
+  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32 * LOADS) {
+    T taken[LOADS];
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
+      taken[i] = (r < height) & (c < width) ? first[r * stride + c] : T(0);
+    }
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
+      to[(c / SLAB * ROWS + r) * SLAB + (c % SLAB * (int)sizeof(T) ^ (r & 7) << 4) / (int)sizeof(T)] = taken[i];
+    }
   }
 }
 `,

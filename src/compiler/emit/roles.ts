@@ -2,13 +2,14 @@
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { bufferOf, isRemote, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
+import { tileOperands } from "../ir/tile-window.js";
 import { walk, walkKernel } from "../ir/visit.js";
 import type { ManifestParameter } from "../manifest.js";
 import { DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
 import { bufferName } from "./names.js";
 import { C_TYPE } from "./scalars.js";
-import { copyOperands, matrixText } from "./tiles.js";
+import { matrixText } from "./tiles.js";
 
 /** Bytes of a row of a swizzled tile: wider tiles lie in several slabs of such rows. */
 export const SLAB_BYTES = 128;
@@ -21,9 +22,14 @@ export function tensorMapOf(op: Op, kernel: Kernel): TensorMap {
   const [, rows] = bufferOf(kernel, text(op, "to")).shape as readonly number[];
   const last = from.shape.length - 1;
   const columns = SLAB_BYTES / DTYPES[from.dtype].bytes;
-  const box = from.shape.map((_, d) => (d === last ? columns : d === op.attributes["rows"] ? rows! : 1));
+  // Of rows of which only the first are copied, boxes have as many as of columns, so that those behind them are left out.
+  const height = op.attributes["limit"] === "rows" ? Math.min(rows!, BOX_ROWS) : rows!;
+  const box = from.shape.map((_, d) => (d === last ? columns : d === op.attributes["rows"] ? height : 1));
   return { kind: "tensor-map", buffer: from.name, ranks: isRemote(op) ? kernel.world : 0, box };
 }
+
+/** Rows of a box of a tile of which only some are copied. */
+const BOX_ROWS = 64;
 
 /** Rows of boxes that tiles with few rows inside are loaded by, the fewest first. */
 const FEW_ROWS = [16, 64, 128] as const;
@@ -36,7 +42,7 @@ const FEW_ROWS = [16, 64, 128] as const;
 function fewMapsOf(op: Op, kernel: Kernel): readonly { readonly rows: number; readonly map: TensorMap }[] {
   const map = tensorMapOf(op, kernel);
   const along = op.attributes["rows"] as number;
-  if (op.attributes["spare"] !== true || map.ranks > 0) return [];
+  if (op.attributes["spare"] !== true || op.attributes["limit"] === "rows" || map.ranks > 0) return [];
   return FEW_ROWS.filter((rows) => rows < map.box[along]!).map((rows) => ({
     rows,
     map: { ...map, box: map.box.map((size, d) => (d === along ? rows : size)) },
@@ -142,7 +148,7 @@ export function rolesText(op: Op, out: CudaEmitter, isLast: boolean): void {
 export function stageOf(op: Op, kernel: Kernel): Value | null {
   if (op.name === "mma" && op.attributes["async"] === true) return op.operands[0]!;
   if (op.name !== "copy_tile" || !("ring" in op.attributes)) return null;
-  return copyOperands(op, bufferOf(kernel, text(op, "from"))).stage;
+  return tileOperands(op, bufferOf(kernel, text(op, "from")).shape.length, op.operands).stage;
 }
 
 /** Whether some of what a producer copies is plain. */
@@ -219,7 +225,7 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
   const to = out.shared.places.get(text(op, "to"))!;
   const { stages } = ringPlace(op, out);
   const [own, rows, columns] = to.buffer.shape as readonly [number, number, number];
-  const { peer, indices, stage, end } = copyOperands(op, from);
+  const { peer, indices, stage, end, limit } = tileOperands(op, from.shape.length, op.operands);
   // Where a stage of the ring has two tiles of an operand, each is a stage of its buffer.
   const ofRing = `${out.name(stage)}${own === stages ? "" : ` / ${own / stages}`}`;
   const at = indices.map((v) => out.name(v));
@@ -245,32 +251,60 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
       : op.attributes["end"] === "rows"
         ? ` && (${row} + ${rows} <= ${height} || ${height} == ${whole.height})`
         : ` && (${column} + ${columns} <= ${width} || ${width} == ${whole.width})`;
-  const last = at.length - 1;
+  const [last, along] = [at.length - 1, op.attributes["rows"] as number];
   out.block(
     `if (can_map(${source}, ${whole.width})${uncut})`,
     () => {
       const bytes = rows * columns * DTYPES[from.dtype].bytes;
+      /** Boxes of `size` rows or columns, one after the other. */
+      const load = (of: "rows" | "columns", size: number, box: string, asked: string | null): void => {
+        const [count, step] = of === "rows" ? [rows / size, size * slab] : [columns / size, rows * size];
+        const next = of === "rows" ? along : last;
+        const place = (v: string, d: number): string => `(int)(${v})${d === next && count > 1 ? ` + s * ${size}` : ""}`;
+        const full = `ring_full<${stages}>(${ringName(op)}, ${ofRing})`;
+        const some = asked === null ? "" : `if (s < ${asked}) `;
+        out.block(`if (threadIdx.x % ${WARP} == 0)`, () => {
+          out.line("#pragma unroll");
+          out.line(
+            `for (int s = 0; s < ${count}; s++) ${some}ring_load(${tile} + s * ${step}, ${box}, ${full}, ${at.map(place).reverse().join(", ")});`,
+          );
+        });
+      };
+      if (limit !== null) {
+        // Boxes behind the last row or column that is asked for stay away.
+        const of = op.attributes["limit"] as "rows" | "columns";
+        const [size, all] = of === "rows" ? [Math.min(rows, BOX_ROWS), rows] : [slab, columns];
+        const [inside, most] = [`${height} - (${row})`, out.name(limit)];
+        const asked = `boxes_${to.buffer.name}`;
+        const least = of === "rows" ? `(${inside} < ${most} ? ${inside} : ${most})` : most;
+        out.line(`const int ${asked} = (int)((${least} + ${size - 1}) / ${size});`);
+        out.line(`filling.bytes += ${asked} * ${(bytes * size) / all};`);
+        return load(of, size, address, asked);
+      }
       const left = `left_${to.buffer.name}`;
       if (few.length > 0) out.line(`const i64 ${left} = ${height} - (${row});`);
       /** What holds for a box, by the rows that are inside. */
       const byRows = (whole: string, of: (box: (typeof few)[number]) => string): string =>
         few.map((box) => `${left} <= ${box.rows} ? ${of(box)} : `).join("") + whole;
       out.line(`filling.bytes += ${byRows(String(bytes), (box) => String((bytes / rows) * box.rows))};`);
-      const taken = byRows(address, (box) => `&${tensorMapName(box.map)}`);
-      const places = [...at].reverse().map((v, d) => (last - d === last ? `(int)(${v}) + s * ${slab}` : `(int)(${v})`));
-      out.block(`if (threadIdx.x % ${WARP} == 0)`, () => {
-        out.line("#pragma unroll");
-        out.line(
-          `for (int s = 0; s < ${columns / slab}; s++) ring_load(${tile} + s * ${rows * slab}, ${taken}, ring_full<${stages}>(${ringName(op)}, ${ofRing}), ${places.join(", ")});`,
-        );
-      });
+      load(
+        "columns",
+        slab,
+        byRows(address, (box) => `&${tensorMapName(box.map)}`),
+        null,
+      );
     },
     "} else {",
   );
+  const most = (which: "rows" | "columns", end: string, first: string): string =>
+    limit === null || op.attributes["limit"] !== which
+      ? end
+      : `(${first} + ${out.name(limit)} < ${end} ? ${first} + ${out.name(limit)} : ${end})`;
+  const [lastRow, lastColumn] = [most("rows", height, row), most("columns", width, column)];
   out.indented(() => {
     out.line("filling.by_threads = true;");
     out.line(
-      `ring_copy<${C_TYPE[from.dtype]}, ${rows}, ${columns}>(${tile}, ${source}${matrix.start}, ${stride}, ${height}, ${width}, ${row}, ${column});`,
+      `ring_copy<${C_TYPE[from.dtype]}, ${rows}, ${columns}>(${tile}, ${source}${matrix.start}, ${stride}, ${lastRow}, ${lastColumn}, ${row}, ${column});`,
     );
   });
   out.line("}");

@@ -1,7 +1,7 @@
 /** CUDA text of the ops that work on tiles: calls of prelude functions, with shapes as template arguments. */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Buffer, bufferOf, isRemote, type Op, text, type Value } from "../ir/module.js";
-import { productShape } from "../ir/tile-window.js";
+import { type Buffer, bufferOf, type Op, text } from "../ir/module.js";
+import { productShape, tileOperands } from "../ir/tile-window.js";
 import { walkKernel } from "../ir/visit.js";
 import type { DType } from "../types/dtype.js";
 import { type Extent, productOf } from "../types/extent.js";
@@ -21,7 +21,7 @@ export function tileText(op: Op, out: CudaEmitter): void {
       const from = bufferOf(kernel, text(op, "from"));
       const to = out.shared.places.get(text(op, "to"))!;
       const [rows, columns] = to.buffer.shape.slice(1) as number[];
-      const { peer, indices, stage, end } = copyOperands(op, from);
+      const { peer, indices, stage, end } = tileOperands(op, from.shape.length, op.operands);
       const source = peer === null ? bufferName(from.name) : out.address(op, peer, "from");
       const shape = `${C_TYPE[from.dtype]}, ${rows}, ${columns}, ${to.rowStride}, ${threads}`;
       const { start, parts } = matrixText(op, from, indices.map((v) => out.name(v)), end === null ? null : out.name(end)); // prettier-ignore
@@ -91,27 +91,6 @@ function operandDType(accumulator: Buffer, out: CudaEmitter): DType {
   if (dtypes.size !== 1 || dtype === undefined)
     throw new InternalCompilerError(`accumulator '${accumulator.name}' has operands of ${dtypes.size} dtypes`);
   return dtype;
-}
-
-/** Operands of a `copy_tile`, by meaning. */
-export function copyOperands(
-  op: Op,
-  from: Buffer,
-): {
-  readonly peer: Value | null;
-  readonly indices: readonly Value[];
-  readonly stage: Value;
-  readonly end: Value | null;
-} {
-  const first = isRemote(op) ? 1 : 0;
-  const rank = from.shape.length;
-  const [stage, end] = op.operands.slice(first + rank);
-  return {
-    peer: isRemote(op) ? op.operands[0]! : null,
-    indices: op.operands.slice(first, first + rank),
-    stage: stage!,
-    end: end ?? null,
-  };
 }
 
 /** The matrix in a buffer that a tile is cut from, as text. */

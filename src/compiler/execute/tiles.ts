@@ -4,8 +4,8 @@
  * to do so. The observer is told of both ends.
  */
 import { isNear } from "../machine/reach.js";
-import type { Op } from "../ir/module.js";
-import { productShape, rowsPerScale, tileSource, tileWindow } from "../ir/tile-window.js";
+import { isRemote, type Op } from "../ir/module.js";
+import { productShape, rowsPerScale, tileOperands, tileSource, tileWindow } from "../ir/tile-window.js";
 import type { Block, Copy, Machine } from "./machine.js";
 import type { SignalKind, Strand, WaitKind } from "./order/flags.js";
 import { CLOSE, OPEN, READ, type Trace, WRITE } from "./order/trace.js";
@@ -15,6 +15,8 @@ export interface ProductShape {
   readonly m: number;
   readonly n: number;
   readonly k: number;
+  /** Columns that are multiplied, the first; the others of the accumulator hold anything then. */
+  readonly columns: number;
   readonly stageA: number;
   readonly stageB: number;
   readonly transposed: string;
@@ -78,7 +80,7 @@ function strandOf(trace: Trace, f: Block): Strand {
 
 /**
  * `copy_tile` of `from` on `owner` into shared `to`.
- * @param numbers where the tile begins in the source, the stage it goes to, and the end if there is one
+ * @param numbers operands but the peer
  */
 export function copy(
   machine: Machine,
@@ -96,14 +98,11 @@ export function copy(
   if (!isReached) machine.faults.peer(f, op, from, owner);
   const [stages, rows, cols] = machine.shapes[to] as [number, number, number];
   const shape = machine.shapes[from]!;
-  const [stage, last] = numbers.slice(shape.length) as [number, number | undefined];
+  const operands = tileOperands(op, shape.length, isRemote(op) ? [owner, ...numbers] : numbers);
+  const { stage, indices } = operands;
   if (!(stage >= 0 && stage < stages)) machine.faults.dimension(f, op, to, 0, stage);
-  const { left, right, start, outside } = tileWindow(
-    tileSource(op, shape, machine.shapes[to]!),
-    numbers.slice(0, shape.length),
-    last,
-  );
-  if (outside !== null) machine.faults.dimension(f, op, from, outside, numbers[outside]!);
+  const { left, right, start, copied, outside } = tileWindow(tileSource(op, shape, machine.shapes[to]!), operands);
+  if (outside !== null) machine.faults.dimension(f, op, from, outside, indices[outside]!);
   const base = stage * rows * cols;
   const number = trace?.newCopy() ?? 0;
   const note = (g: Block, end: number): void => {
@@ -123,12 +122,12 @@ export function copy(
     if (values === null) return;
     for (let r = 0; r < rows; r++) {
       const at = start(r);
-      if (at === null && op.attributes["spare"] === true) {
-        values.spareRow(machine, f, to, base + r * cols, cols);
-        continue;
-      }
+      const isSpare = r >= copied[0] || (at === null && op.attributes["spare"] === true);
+      const taken = isSpare ? 0 : copied[1];
+      if (taken < cols) values.spareRow(machine, f, to, base + r * cols + taken, cols - taken);
+      if (isSpare) continue;
       const until = at === null ? left : Math.max(left, right);
-      values.copyRow(machine, f, op, to, base + r * cols, cols, left, until, from, owner, (at ?? 0) + left);
+      values.copyRow(machine, f, op, to, base + r * cols, taken, left, until, from, owner, (at ?? 0) + left);
     }
     f.written[to]?.fill(1, base, base + rows * cols);
   });

@@ -79,6 +79,8 @@ export interface ProductStep {
   readonly products: number;
   /** Stages of tiles in shared memory. */
   readonly stages: number;
+  /** Columns that tiles may have in place of the second size: a launch has those with which its blocks are through the soonest. */
+  readonly narrower: number[];
   /** Buffers whose rows are sent to the other ranks while it goes on. */
   readonly gathers: readonly string[];
   /** Why no unit for matrices takes it; null for one that is taken. */
@@ -256,9 +258,11 @@ function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
     const why = op.attributes["product"];
     const at = placeOf(op.span, source);
     if (typeof why === "string")
-      found.push({ at, unit: "scalar units", tile: null, products: 1, stages: 0, gathers: [], why });
+      found.push({ at, unit: "scalar units", tile: null, products: 1, stages: 0, narrower: [], gathers: [], why });
     if (op.name !== "mma") return;
-    const { m, n, k, products, unit } = productShape(op, kernel);
+    const { m, n, k, columns, products, unit } = productShape(op, kernel);
+    // A launch has one of several widths, whose products stand beside each other.
+    if (columns !== n) return void found.at(-1)!.narrower.push(columns);
     const { dtype, shape } = bufferOf(kernel, text(op, "a"));
     const [stages] = shape as readonly number[];
     const instruction =
@@ -269,6 +273,7 @@ function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
       tile: [m, n, k],
       products,
       stages: stages!,
+      narrower: [],
       gathers: gatheredBy(
         parents.findLast((p) => p.name === "roles"),
         kernel,

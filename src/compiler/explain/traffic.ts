@@ -6,7 +6,7 @@
  * through iteration by iteration, long ones by samples. What depends on data is left out and said so.
  */
 import { bufferOf, isGlobal, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js"; // prettier-ignore
-import { tileSource, tileWindow } from "../ir/tile-window.js";
+import { tileOperands, tileSource, tileWindow } from "../ir/tile-window.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { UsageError } from "../../errors.js";
 import type { Span } from "../source.js";
@@ -269,13 +269,18 @@ class Counter {
     const to = bufferOf(this.kernel, text(op, "to"));
     const numbers = op.operands.map((v) => this.deciding(v, op.span));
     if (numbers.includes(null)) return;
-    const owner = isRemote(op) ? (numbers.shift() as number) : this.rank;
+    const operands = tileOperands(op, from.shape.length, numbers as number[]);
     const [shape, target] = [from.shape, to.shape].map((s) => s.map((e) => evaluateExtent(e, this.dims)));
     const source = tileSource(op, shape!, target!);
-    const [, end] = numbers.splice(shape!.length) as [number, number | undefined];
-    const { left, right, start } = tileWindow(source, numbers as number[], end);
+    const { left, right, start } = tileWindow(source, operands);
     const rows = Array.from({ length: source.tile[0] }, (_, r) => start(r)).filter((at) => at !== null).length;
-    this.move(op, from.name, "load", owner, weight * rows * Math.max(0, right - left) * DTYPES[from.dtype].bytes);
+    this.move(
+      op,
+      from.name,
+      "load",
+      operands.peer ?? this.rank,
+      weight * rows * Math.max(0, right - left) * DTYPES[from.dtype].bytes,
+    );
   }
 
   private product(op: Op, weight: number): void {

@@ -18,31 +18,58 @@ export interface TileSource {
   readonly rows: number;
   /** What `end` bounds; null where there is none. */
   readonly end: "rows" | "columns" | null;
+  /** Of which only the first are copied; null where all are. */
+  readonly limit: "rows" | "columns" | null;
 }
 
-/** Operands of a copy after the peer: the place it begins at, the stage it goes to, and the end. */
 export function tileSource(op: Op, shape: readonly number[], target: readonly number[]): TileSource {
   const [, rows, columns] = target as [number, number, number];
-  const end = (op.attributes["end"] as "rows" | "columns" | undefined) ?? null;
-  return { shape, tile: [rows, columns], rows: op.attributes["rows"] as number, end };
+  const bound = (name: "end" | "limit"): TileSource["end"] =>
+    (op.attributes[name] as TileSource["end"] | undefined) ?? null;
+  return {
+    shape,
+    tile: [rows, columns],
+    rows: op.attributes["rows"] as number,
+    end: bound("end"),
+    limit: bound("limit"),
+  };
 }
 
-/** Number of operands of a copy before its stage. */
-export function tileIndices(op: Op, rank: number): number {
-  return rank + (isRemote(op) ? 1 : 0);
+/** Operands of a copy, by meaning. */
+export interface TileOperands<T> {
+  readonly peer: T | null;
+  readonly indices: readonly T[];
+  readonly stage: T;
+  readonly end: T | null;
+  readonly limit: T | null;
+}
+
+/** Tells the operands of a copy apart. @param operands as many as the op has @param rank dimensions of the source */
+export function tileOperands<T>(op: Op, rank: number, operands: readonly T[]): TileOperands<T> {
+  const rest = [...operands];
+  const next = (isThere: boolean): T | null => (isThere ? rest.shift()! : null);
+  const peer = next(isRemote(op));
+  const indices = rest.splice(0, rank);
+  const stage = rest.shift()!;
+  return { peer, indices, stage, end: next("end" in op.attributes), limit: next("limit" in op.attributes) };
 }
 
 export interface TileWindow {
-  /** Columns of the tile that lie in the source: from `left`, before `right`. None where `right <= left`. */
+  /** Columns of the tile that lie in the source and are copied: from `left`, before `right`. None where `right <= left`. */
   readonly left: number;
   readonly right: number;
   /** Element of the source at column 0 of a row of the tile, which may lie before the source; null for rows outside. */
   readonly start: (row: number) => number | null;
+  /** Rows and columns of the tile that are copied, from the first on; the others hold anything. */
+  readonly copied: readonly [rows: number, columns: number];
   /** A dimension, neither of rows nor columns, whose index lies outside the source; null where all are inside. */
   readonly outside: number | null;
 }
 
-export function tileWindow(source: TileSource, indices: readonly number[], end: number | undefined): TileWindow {
+export function tileWindow(
+  source: TileSource,
+  { indices, end, limit }: Pick<TileOperands<number>, "indices" | "end" | "limit">,
+): TileWindow {
   const { shape, tile, rows, end: bounded } = source;
   const last = shape.length - 1;
   const cut = (d: number, which: "rows" | "columns"): number =>
@@ -52,13 +79,17 @@ export function tileWindow(source: TileSource, indices: readonly number[], end: 
   const isOther = (d: number): boolean => d !== rows && d !== last;
   const base = indices.reduce((sum, at, d) => sum + at * strides[d]!, 0);
   const column = indices[last]!;
+  const among = (size: number, which: "rows" | "columns"): number =>
+    source.limit === which ? Math.min(size, limit!) : size;
+  const copied = [among(tile[0], "rows"), among(tile[1], "columns")] as const;
   const outside = indices.findIndex((at, d) => isOther(d) && !(at >= 0 && at < shape[d]!));
   return {
     left: Math.max(0, -column),
-    right: Math.min(tile[1], width - column),
+    right: Math.min(copied[1], width - column),
+    copied,
     start: (row) => {
       const at = indices[rows]! + row;
-      return at >= 0 && at < height ? base + row * strides[rows]! : null;
+      return row < copied[0] && at >= 0 && at < height ? base + row * strides[rows]! : null;
     },
     outside: outside < 0 ? null : outside,
   };
@@ -72,6 +103,8 @@ export function productShape(
   readonly m: number;
   readonly n: number;
   readonly k: number;
+  /** Columns that are multiplied, the first of the n of the tile. */
+  readonly columns: number;
   readonly products: 1 | 2;
   readonly transposed: string;
   readonly unit: "tensor" | "scalar";
@@ -82,7 +115,8 @@ export function productShape(
   const [m, k] = (transposed.includes("a") ? rows.toReversed() : rows) as [number, number];
   const n = (transposed.includes("b") ? columns[0] : columns[1])!;
   const products = "twin" in op.attributes ? 2 : 1;
-  return { m, n, k, products, transposed, unit: a!.dtype === "f32" ? "scalar" : "tensor" };
+  const multiplied = (op.attributes["columns"] as number | undefined) ?? n;
+  return { m, n, k, columns: multiplied, products, transposed, unit: a!.dtype === "f32" ? "scalar" : "tensor" };
 }
 
 /**

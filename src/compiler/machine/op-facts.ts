@@ -43,16 +43,18 @@ function isNarrow(kind: string): boolean {
  * which they do half as many as of 8; one of the scalar units.
  */
 export function productOps(op: Op, kernel: Kernel): { readonly scalar: number; readonly tensor: number } {
-  const { m, n, k, products, unit } = productShape(op, kernel);
+  const { m, k, columns, products, unit } = productShape(op, kernel);
   const { bytes } = DTYPES[bufferOf(kernel, text(op, "a")).dtype];
-  const all = m * n * k * products;
+  const all = m * columns * k * products;
   return unit === "scalar" ? { scalar: all, tensor: 0 } : { scalar: 0, tensor: all * bytes };
 }
 
-/** Bytes of a tile that `copy_tile` loads. It is cut off where its source ends. */
-export function tileBytes(op: Op, kernel: Kernel, dims: DimValues): number {
+/** Bytes of a tile that `copy_tile` loads. It is cut off where its source ends. @param limit of its rows or columns */
+export function tileBytes(op: Op, kernel: Kernel, dims: DimValues, limit: number | null): number {
   const [from, to] = [bufferOf(kernel, text(op, "from")), bufferOf(kernel, text(op, "to"))];
   const [, ...sizes] = to.shape.map((e) => evaluateExtent(e, dims));
+  const limited = op.attributes["limit"] === "rows" ? 0 : 1;
+  if (limit !== null) sizes[limited] = Math.min(sizes[limited]!, limit);
   const whole = from.shape.slice(-2).map((e) => evaluateExtent(e, dims));
   return Math.min(sizes[0]!, whole[0]!) * Math.min(sizes[1]!, whole[1]!) * DTYPES[from.dtype].bytes;
 }

@@ -462,7 +462,8 @@ class Counter {
   private tile(op: PreparedOp, weight: number): void {
     const owner = op.peer === null ? this.rank : this.values.deciding(op.peer);
     if (owner === null || owner < 0 || owner >= this.kernel.world) return;
-    const bytes = weight * tileBytes(op.op, this.kernel, this.dims);
+    const limit = "limit" in op.op.attributes ? this.values.deciding(op.operands.at(-1)!) : null;
+    const bytes = weight * tileBytes(op.op, this.kernel, this.dims, limit);
     // The second-level cache holds memory of its own GPU.
     const isOwn = owner === this.rank;
     const loaded = isOwn ? bytes * (this.shares.get(op) ?? 1) : bytes;

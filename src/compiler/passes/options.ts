@@ -1,7 +1,7 @@
 import { architectureOf } from "../machine/architectures.js";
 import { EVERYBODY } from "../machine/reach.js";
 import { DEFAULT_MACHINE, type Machine } from "../machine/machines.js";
-import { either, oneOf, record, type Rule, wholeNumber } from "../rules.js";
+import { either, listOf, oneOf, record, type Rule, wholeNumber } from "../rules.js";
 
 import type { SliceOptions } from "./support/depth-slices.js";
 import type { RoleShape } from "./support/role-products.js";
@@ -102,6 +102,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
         (value) => (value === null ? null : "null"),
         record({ n: count(1, 1024), stages: count(1, 16), rows: count(1, 1024) }),
       ),
+      narrower: listOf(count(1, 1024)),
       shards: record({
         most: count(1, 1024),
         elements: record({ inTurn: count(1, 2 ** 30), whole: count(1, 2 ** 30) }),
@@ -172,6 +173,7 @@ const WGMMA_ROLES: RoleShape = {
   gathering: { consumer: 192, producer: 120 },
   group: 8,
   few: { n: 64, stages: 8, rows: 128 },
+  narrower: [224, 192, 160, 128],
   shards: { most: 8, elements: { inTurn: 2 ** 20, whole: 2 ** 21 } },
 };
 

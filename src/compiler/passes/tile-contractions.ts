@@ -43,6 +43,7 @@ import { productGroups } from "./support/product-groups.js";
 import type { Product } from "./support/product-places.js";
 import { type Completed, emitRoles, pairShape, type RoleShape } from "./support/role-products.js";
 import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
+import { isUnaligned, shortestRounds, type TileWidths, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
 type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices">;
@@ -116,7 +117,9 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const end = sums?.loop ?? last;
     if (end !== op) rewriteOps(betweenOps(kernel, op, end), b, values);
     const shape = roleShape(match, roles);
-    const lengths = group.map((loop) => lengthsOf(loop, found.get(loop)!, shape, definitions));
+    const lengthsAt = (n: Extent) =>
+      group.map((loop) => lengthsOf(loop, found.get(loop)!, { ...shape, n }, definitions));
+    const lengths = lengthsAt(shape.n);
     // Blocks meet where all ranks do the same, and as often.
     const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
     const isShared = lengths.every((l) => l.isShared);
@@ -126,6 +129,14 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const few = hasNarrow ? narrowTiles(group, found, shape, options.tileBlocks, definitions) : null;
     // Beside a wide tile's sums of stages and the numbers of a cut there are not the registers.
     const wide = { lengths, fit: 1, isCuttable: isCuttable && !isAddedApart(match.a.dtype) };
+    const tilesAt = (n: Extent): Extent => sumOf(lengthsAt(n).map((l) => l.tiles));
+    const matches = group.map((loop) => found.get(loop)!);
+    const allWidths = isShared ? widthsFor(matches, shape, movers.get(op) ?? null, sums) : [shape.n];
+    const rounds =
+      allWidths.length === 1
+        ? null
+        : shortestRounds(allWidths, tilesAt, options.tileBlocks, isUnaligned(matches, kernel));
+    const roundTiles = rounds === null ? null : tilesAt(extent("mul", rounds.units, unitOf(allWidths)));
     const shapes = [wide, ...(few === null ? [] : [{ ...few, isCuttable }])];
     const mosts = shapes.map((s) =>
       s.isCuttable ? mostSlices(s.lengths, options.tileBlocks, options.slices!, s.fit) : null,
@@ -134,8 +145,11 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const memory = cuts.length > 0 ? declareSums(lengths, cuts, accumulatedIn(match), buffers) : null;
     const [slices = null, narrow = null] = mosts.map((most, i) => {
       const of = shapes[i]!.lengths;
-      return most === null ? null : cutDepth(of, most, memory!, options.tileBlocks, options.slices!, b);
+      const uncut = i === 0 && rounds !== null ? rounds.time : null;
+      return most === null ? null : cutDepth(of, most, uncut, memory!, options.tileBlocks, options.slices!, b);
     });
+    const widths = rounds === null ? null : widthsOf(allWidths, rounds, slices, b);
+    if (roundTiles !== null) work.push(roundTiles);
     for (const [i, { lengths: of, fit }] of shapes.entries()) {
       const tiles = sumOf(of.map((l) => l.tiles));
       const most = mosts[i] ?? null;
@@ -144,7 +158,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
-      const isMany = b.compare("gt", b.extent(lengths[0]!.tiles), b.constant(options.tileBlocks));
+      const isMany = b.compare("gt", b.extent(roundTiles ?? lengths[0]!.tiles), b.constant(options.tileBlocks));
       const isOne = b.binary("and", isOneOwners(sums, size, b, values), isMany);
       const uncut = slices === null ? isOne : b.select(slices.isCut, b.bool(false), isOne);
       const isApart = isFew === null ? uncut : b.select(isFew, b.bool(false), uncut);
@@ -154,11 +168,16 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const gathered = movers.get(op);
     const keepsOwn = gathered !== undefined && isReadElsewhere(gathered, match, group, kernel);
     const products = group.map((loop): Product => ({ op: loop, match: found.get(loop)! })) as [Product, ...Product[]];
-    const emit = (cut: Slices | null, as: RoleShape, own: Movers | null, apart: Completed | null): void =>
-      emitRoles(products, cut, as, buffers, b, values, own, apart, kernel.world, keepsOwn);
-    const many = (): void => emit(slices, shape, movers.get(op) ?? null, completed);
+    const emit = (
+      cut: Slices | null,
+      as: RoleShape,
+      of: TileWidths | null,
+      own: Movers | null,
+      apart: Completed | null,
+    ): void => emitRoles(products, cut, as, of, buffers, b, values, own, apart, kernel.world, keepsOwn);
+    const many = (): void => emit(slices, shape, widths, movers.get(op) ?? null, completed);
     if (few === null) many();
-    else b.if(isFew!, () => emit(narrow, few.shape, null, null), many);
+    else b.if(isFew!, () => emit(narrow, few.shape, null, null, null), many);
     const all = narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b);
     if (all !== null) emitSums(products, all, kernel.world, b, values);
     return true;
@@ -216,7 +235,7 @@ function narrowTiles(
 function lengthsOf(
   op: Op,
   match: Contraction,
-  { m, n, k }: Pick<TileShape, "m" | "n" | "k">,
+  { m, n, k }: { readonly m: number; readonly n: Extent; readonly k: number },
   definitions: Definitions,
 ): ProductLengths & { readonly rows: Extent; readonly isShared: boolean } {
   const depth = valueExtent(match.depth, definitions);

@@ -122,7 +122,13 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
     });
   // Then one tile, so deep that blocks share its depth.
   const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24), part(5, 7, 43), part(4, 8, 40)];
-  const { wide, narrow, isGathered, isHandedOver } = tilesOfRoles(kernel);
+  const { wide, narrow, least, isGathered, isHandedOver } = tilesOfRoles(kernel);
+  // Two rows of the widest tiles; and of lengths that the copy engine takes, so that launches choose, a row of two tiles, whichever they are, and of
+  // tiles that are each of one owner as many of the one as of the other.
+  if (least < wide.n) {
+    basic.push(part(wide.m + 3, least + 5, 27), part(wide.m - 3, 2 * least - 8, 32));
+    if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * least, 24));
+  }
   // Where rows are gathered while the product goes on, some tiles are one rank's own, and more than one block sends.
   if (isGathered) basic.push(part(wide.m * world, wide.n / 2, Math.ceil(row / wide.m) + 8));
   // Where owners complete their tiles, each is of one owner, and blocks have several of their own, and several of others. With a row
@@ -147,6 +153,8 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
 interface TilesOfRoles {
   /** Rows and columns of tiles; 0 where products have no roles. */
   readonly wide: { readonly m: number; readonly n: number };
+  /** Columns of the least wide tiles that a launch may choose. */
+  readonly least: number;
   /** Those that products of few tiles have; null where they have the same. */
   readonly narrow: { readonly m: number; readonly n: number } | null;
   /** Whether movers gather an operand, and whether consumers hand them tiles for other ranks. */
@@ -156,13 +164,18 @@ interface TilesOfRoles {
 
 function tilesOfRoles(kernel: Kernel): TilesOfRoles {
   const roles: Attributes[] = [];
-  walkKernel(kernel, (op) => void (op.name === "roles" && roles.push(op.attributes)));
+  const chosen: number[] = [];
+  walkKernel(kernel, (op) => {
+    if (op.name === "roles") roles.push(op.attributes);
+    if (op.name === "mma" && "columns" in op.attributes) chosen.push(op.attributes["columns"] as number);
+  });
   const fragments = kernel.buffers.filter((b) => roles.length > 0 && b.role === "fragment");
   const tiles = fragments.map(({ shape }) => ({ m: shape[0] as number, n: shape[1] as number }));
   const wide = tiles.reduce((a, b) => (b.n > a.n ? b : a), { m: 0, n: 0 });
   const narrow = tiles.find(({ m, n }) => m === wide.m && n < wide.n) ?? null;
   const isHandedOver = roles.some((r) => "outgoing" in r);
-  return { wide, narrow, isGathered: roles.some((r) => "movers" in r && !("outgoing" in r)), isHandedOver };
+  const least = Math.min(wide.n, ...chosen);
+  return { wide, narrow, least, isGathered: roles.some((r) => "movers" in r && !("outgoing" in r)), isHandedOver };
 }
 
 /** The most elements that a tensor has at some lengths. */

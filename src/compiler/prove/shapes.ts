@@ -33,6 +33,7 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
     gathering: null,
     group: 2,
     few: { n: 8, stages: 4, rows: 8 },
+    narrower: [24],
     shards: { most: 2, elements: { inTurn: 2, whole: 2 } },
   },
   slices: { most: 3, meeting: 0, elements: 2 ** 20 },

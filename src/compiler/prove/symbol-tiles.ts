@@ -23,7 +23,7 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       f.own[accumulator] = Array.from({ length: machine.lengths[accumulator]! }, () => algebra.accumulator());
     },
 
-    multiply(_machine, f, accumulator, a, b, { m, n, k, stageA, stageB, transposed }, scales) {
+    multiply(_machine, f, accumulator, a, b, { m, n, k, columns: multiplied, stageA, stageB, transposed }, scales) {
       // From one term, and from one row or column of the product, to the next.
       const [termOfA, rowOfA] = transposed.includes("a") ? [m, 1] : [1, k];
       const [termOfB, columnOfB] = transposed.includes("b") ? [1, k] : [n, 1];
@@ -51,7 +51,7 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
         return algebra.factors(values);
       };
       const columns = Array.from({ length: n }, (_, j) =>
-        line(b, stageB * k * n + j * columnOfB, termOfB, scaleOf(scales.b, j)),
+        j < multiplied ? line(b, stageB * k * n + j * columnOfB, termOfB, scaleOf(scales.b, j)) : null,
       );
       for (let i = 0; i < m; i++) {
         const row = line(a, stageA * m * k + i * rowOfA, termOfA, scaleOf(scales.a, i));

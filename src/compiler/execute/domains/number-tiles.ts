@@ -31,42 +31,18 @@ export const NUMBER_TILES: TileValues = {
   },
 
   spareRow(machine, f, to, at, length) {
-    const { dtype } = machine.kernel.buffers[to]!;
-    const target = f.own[to] as Numbers;
-    // All bits but the sign: a NaN in each of the narrow formats, and a large integer.
-    target.fill(dtype === "f32" ? NaN : 2 ** (8 * target.BYTES_PER_ELEMENT - 1) - 1, at, at + length);
+    leaveAnything(f.own[to] as Numbers, machine.kernel.buffers[to]!.dtype, at, at + length);
   },
 
   clear(_machine, f, accumulator) {
     (f.own[accumulator] as Numbers).fill(0);
   },
 
-  /** k increases; the accumulator is rounded to f32 after every four exact products, as tensor cores round after a few. */
-  multiply(machine, f, accumulator, a, b, { m, n, k, stageA, stageB, transposed }, scales) {
+  multiply(machine, f, accumulator, a, b, of, scales) {
     const c = f.own[accumulator] as Numbers;
-    const kind = machine.kernel.buffers[a]!.dtype;
-    const other = machine.kernel.buffers[b]!.dtype;
-    const [isTurned, isOtherTurned] = [transposed.includes("a"), transposed.includes("b")];
-    if (DTYPES[kind].kind === "int") {
-      const x = upright((f.own[a] as Numbers).subarray(stageA * m * k, (stageA + 1) * m * k), isTurned, m, k);
-      const y = upright((f.own[b] as Numbers).subarray(stageB * k * n, (stageB + 1) * k * n), isOtherTurned, k, n);
-      for (let i = 0; i < m; i++)
-        for (let p = 0; p < k; p++)
-          for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + Math.imul(x[i * k + p]!, y[p * n + j]!);
-      return;
-    }
-    left = decodeStage(kind, f.own[a] as Numbers, stageA * m * k, m * k, left);
-    right = decodeStage(other, f.own[b] as Numbers, stageB * k * n, k * n, right);
-    const isScaled = scales.a.buffer >= 0 || scales.b.buffer >= 0;
-    const sums = isScaled ? new Float32Array(m * n) : (c as Float32Array);
-    addProduct(sums, upright(left, isTurned, m, k), upright(right, isOtherTurned, k, n), m, n, k);
-    if (!isScaled) return;
-    const [rows, columns] = [scales.a, scales.b].map(({ buffer, count, per }) => {
-      const held = buffer < 0 ? null : (f.own[buffer] as Numbers);
-      return (i: number): number => (held === null ? 1 : held[stageA * count + Math.floor(i / per)]!);
-    }) as [(i: number) => number, (j: number) => number];
-    for (let i = 0; i < m; i++)
-      for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + sums[i * n + j]! * Math.fround(rows(i) * columns(j));
+    multiplyAll(machine, f, accumulator, a, b, of, scales);
+    const { dtype } = machine.kernel.buffers[accumulator]!;
+    for (let i = 0; of.columns < of.n && i < of.m; i++) leaveAnything(c, dtype, i * of.n + of.columns, (i + 1) * of.n);
   },
 
   element(_machine, f, accumulator, index) {
@@ -76,6 +52,40 @@ export const NUMBER_TILES: TileValues = {
   storeFragment(_machine, f, from, to) {
     (f.own[to] as Numbers).set(f.own[from] as Numbers);
   },
+};
+
+/** All bits but the sign: a NaN in each of the narrow formats, and a large integer. */
+function leaveAnything(target: Numbers, dtype: DType, from: number, to: number): void {
+  target.fill(dtype === "f32" ? NaN : 2 ** (8 * target.BYTES_PER_ELEMENT - 1) - 1, from, to);
+}
+
+/** k increases; the accumulator is rounded to f32 after every four exact products, as tensor cores round after a few. */
+const multiplyAll: TileValues["multiply"] = (machine, f, accumulator, a, b, of, scales) => {
+  const { m, n, k, stageA, stageB, transposed } = of;
+  const c = f.own[accumulator] as Numbers;
+  const kind = machine.kernel.buffers[a]!.dtype;
+  const other = machine.kernel.buffers[b]!.dtype;
+  const [isTurned, isOtherTurned] = [transposed.includes("a"), transposed.includes("b")];
+  if (DTYPES[kind].kind === "int") {
+    const x = upright((f.own[a] as Numbers).subarray(stageA * m * k, (stageA + 1) * m * k), isTurned, m, k);
+    const y = upright((f.own[b] as Numbers).subarray(stageB * k * n, (stageB + 1) * k * n), isOtherTurned, k, n);
+    for (let i = 0; i < m; i++)
+      for (let p = 0; p < k; p++)
+        for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + Math.imul(x[i * k + p]!, y[p * n + j]!);
+    return;
+  }
+  left = decodeStage(kind, f.own[a] as Numbers, stageA * m * k, m * k, left);
+  right = decodeStage(other, f.own[b] as Numbers, stageB * k * n, k * n, right);
+  const isScaled = scales.a.buffer >= 0 || scales.b.buffer >= 0;
+  const sums = isScaled ? new Float32Array(m * n) : (c as Float32Array);
+  addProduct(sums, upright(left, isTurned, m, k), upright(right, isOtherTurned, k, n), m, n, k);
+  if (!isScaled) return;
+  const [rows, columns] = [scales.a, scales.b].map(({ buffer, count, per }) => {
+    const held = buffer < 0 ? null : (f.own[buffer] as Numbers);
+    return (i: number): number => (held === null ? 1 : held[stageA * count + Math.floor(i / per)]!);
+  }) as [(i: number) => number, (j: number) => number];
+  for (let i = 0; i < m; i++)
+    for (let j = 0; j < n; j++) c[i * n + j] = c[i * n + j]! + sums[i * n + j]! * Math.fround(rows(i) * columns(j));
 };
 
 /** A tile as [rows, columns], which may lie as [columns, rows]. */

@@ -288,7 +288,10 @@ function emitIndex(build: Builder, { terms }: Index, from: Value, values: Substi
   }, from);
 }
 
-/** Emits the start of a copy of the tile of an operand where the product's variables have the values `at`. */
+/**
+ * Emits the start of a copy of the tile of an operand where the product's variables have the values `at`.
+ * @param columns so many of the product are wanted, the first; those of an operand that has these
+ */
 export function copyTile(
   build: Builder,
   view: OperandView,
@@ -297,7 +300,7 @@ export function copyTile(
   stage: Value,
   depth: Value,
   values: Substitution,
-  extra: { readonly ring?: string; readonly plain?: true } = {},
+  { columns, ...extra }: { readonly ring?: string; readonly plain?: true; readonly columns?: Value } = {},
 ): void {
   const last = view.indices.length - 1;
   const deep = view.isDeep ? last : view.rows;
@@ -307,15 +310,17 @@ export function copyTile(
     return emitIndex(build, index, from, values);
   });
   const operands = [...(view.peer === null ? [] : [values.get(view.peer)]), ...indices, stage];
+  const end = view.isCut ? [emitIndex(build, view.indices[deep]!, depth, values)] : [];
   build.op(
     "copy_tile",
-    view.isCut ? [...operands, emitIndex(build, view.indices[deep]!, depth, values)] : operands,
+    [...operands, ...end, ...(columns === undefined ? [] : [columns])],
     {
       from: view.buffer,
       to,
       rows: view.rows,
       ...(view.peer === null ? {} : { remote: true }),
       ...(view.isCut ? { end: view.isDeep ? "columns" : "rows" } : {}),
+      ...(columns === undefined ? {} : { limit: view.isDeep ? "rows" : "columns" }),
       // Its rows are the result's, and nobody asks for those outside.
       ...(view.isDeep && extra.ring !== undefined ? { spare: true } : {}),
       ...extra,

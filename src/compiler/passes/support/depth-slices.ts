@@ -93,10 +93,15 @@ export function declareSums(
   return { buffers: names, dtype };
 }
 
-/** Computes how a launch cuts the depth of products. @param most slices */
+/**
+ * Computes how a launch cuts the depth of products.
+ * @param most slices
+ * @param whole how long a step of all tiles takes where the depth is not cut, in so many parts of a step: tiles may be narrower then; null for 1
+ */
 export function cutDepth(
   products: readonly ProductLengths[],
   most: Extent,
+  whole: ((parts: number) => Extent) | null,
   sums: SliceSums,
   blocks: number,
   options: SliceOptions,
@@ -106,9 +111,9 @@ export function cutDepth(
   const tiles = sumOf(products.map((p) => p.tiles));
   const one = build.constant(1);
   const unit = build.constant(UNIT);
-  const whole = build.extent(steps);
+  const all = build.extent(steps);
   const wanted = build.binary("max", build.extent(most), one);
-  const deep = build.ceilDiv(whole, wanted);
+  const deep = build.ceilDiv(all, wanted);
   const part = build.constant(Math.max(1, Math.round(options.elements / UNIT)));
   const elements = products.map(({ loop, products: count }) => extent("mul", productOf(loop), count));
   const traffic = build.div(build.mul(wanted, build.extent(sumOf(elements))), part);
@@ -116,8 +121,9 @@ export function cutDepth(
   const rounds = build.ceilDiv(units, build.constant(blocks));
   const busy = build.mul(deep, build.binary("max", rounds, one));
   const cost = build.add(build.mul(build.add(busy, build.constant(options.meeting)), unit), traffic);
-  const cut = build.select(build.compare("lt", cost, build.mul(whole, unit)), deep, whole);
-  const count = build.binary("max", build.ceilDiv(whole, build.binary("max", cut, one)), one);
+  const uncut = build.mul(all, whole === null ? unit : build.extent(whole(UNIT)));
+  const cut = build.select(build.compare("lt", cost, uncut), deep, all);
+  const count = build.binary("max", build.ceilDiv(all, build.binary("max", cut, one)), one);
   return { count, steps: cut, isCut: build.compare("gt", count, one), sums };
 }
 

@@ -48,20 +48,18 @@ export function sendTile(
   build: Builder,
   values: Substitution,
 ): void {
-  const { high, variables } = place;
+  const { variables } = place;
   const { match } = place.product;
   // All of the tile is one rank's.
   const owner = build.div(at.get(owned)!, values.get(share));
   const begin = build.mul(owner, values.get(share));
   const [zero, width, elements] = [build.constant(0), build.constant(n), build.constant(m * n)];
-  const rows = build.sub(high[place.number(match.row)]!, at.get(match.row)!);
-  const columns = build.sub(high[place.number(match.column)]!, at.get(match.column)!);
+  const isInside = place.inside(at);
   build.op("ring_wait", [turn], { ring }, null);
   build.op("block_sync", [], {}, null);
   build.for("threads", [[zero, elements]], ([e]) => {
     const [i, j] = [build.div(e!, width), build.rem(e!, width)];
-    const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
-    build.if(isInside, () => {
+    build.if(isInside(i, j), () => {
       const inner = elementAt(match, at, i, j, build, values);
       const value = build.load(box, waitingAt(turn, i, j, build), store.operands[0]!.type);
       const indices = variables.map((v) => (v === owned ? build.sub(inner.get(v), begin) : inner.get(v)));

@@ -188,16 +188,15 @@ export function isOneOwners({ share }: OwnerSums, size: number, build: Builder, 
 /** Computes where this rank's tiles lie, where each is of one owner. @param count tiles along the variable @param end of its values */
 export function ownTiles(
   { share }: OwnerSums,
-  { size, count, end }: { readonly size: number; readonly count: Value; readonly end: Value },
+  { size, count, end }: { readonly size: Value; readonly count: Value; readonly end: Value },
   build: Builder,
   values: Substitution,
 ): OwnTiles {
   const each = values.get(share);
   const begin = build.binary("min", build.mul(build.rank(), each), end);
   const stop = build.binary("min", build.add(begin, each), end);
-  const length = build.constant(size);
-  const own = build.ceilDiv(build.sub(stop, begin), length);
-  return { others: build.sub(count, own), first: build.add(build.div(begin, length), own) };
+  const own = build.ceilDiv(build.sub(stop, begin), size);
+  return { others: build.sub(count, own), first: build.add(build.div(begin, size), own) };
 }
 
 /**

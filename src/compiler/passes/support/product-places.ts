@@ -6,6 +6,7 @@ import type { Contraction } from "./contraction.js";
 import type { Movers } from "./product-movers.js";
 import type { TileAt } from "./role-elements.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
+import type { TileWidths } from "./tile-widths.js";
 
 /** One of the products that a block's roles take together: they multiply the same rows, and what they store is apart. */
 export interface Product {
@@ -18,6 +19,8 @@ interface TileSizes {
   readonly m: number;
   readonly n: number;
   readonly group: number;
+  /** What a launch chooses in place of n columns; null where it has no choice. */
+  readonly widths: TileWidths | null;
 }
 
 /** What decides the order in which a rank takes its tiles. */
@@ -48,16 +51,41 @@ export class Places {
     return this.variables.indexOf(v);
   }
 
-  size(v: Value): number {
+  size(v: Value): Value {
     const { row, column } = this.product.match;
-    return v === row ? this.shape.m : v === column ? this.shape.n : 1;
+    const { m, n, widths } = this.shape;
+    if (v === column && widths !== null) return widths.columns;
+    return this.build.constant(v === row ? m : v === column ? n : 1);
+  }
+
+  /** A tile's first value of a variable. The product with a constant lies outside, so that what it is a multiple of shows. */
+  private begin(v: Value, number: Value): Value {
+    const { build } = this;
+    const { widths } = this.shape;
+    const isWide = v === this.product.match.column && widths !== null;
+    const [count, size] = isWide
+      ? [build.mul(number, widths.units), build.constant(widths.unit)]
+      : [number, this.size(v)];
+    return build.add(this.low[this.number(v)]!, build.mul(count, size));
+  }
+
+  /** How to tell whether an element is one of the tile, by its row and its column there. */
+  inside(at: TileAt): (i: Value, j: Value) => Value {
+    const { build, high } = this;
+    const { row, column } = this.product.match;
+    const [rows, columns] = [row, column].map((v) => build.sub(high[this.number(v)]!, at.get(v)!)) as [Value, Value];
+    const { widths } = this.shape;
+    return (i, j) => {
+      const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
+      return widths === null ? isInside : build.binary("and", isInside, build.compare("lt", j, widths.columns));
+    };
   }
 
   /** Numbers of tiles along each variable. */
   counts(): Value[] {
     const { build, low, high } = this;
     return this.variables.map((v, d) =>
-      build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), build.constant(0)), build.constant(this.size(v))),
+      build.ceilDiv(build.binary("max", build.sub(high[d]!, low[d]!), build.constant(0)), this.size(v)),
     );
   }
 
@@ -65,7 +93,7 @@ export class Places {
   rowsOf(v: Value, at: TileAt): readonly [Value, Value] {
     const { build } = this;
     const first = at.get(v)!;
-    return [first, build.binary("min", build.add(first, build.constant(this.size(v))), this.high[this.number(v)]!)];
+    return [first, build.binary("min", build.add(first, this.size(v)), this.high[this.number(v)]!)];
   }
 
   /**
@@ -73,7 +101,7 @@ export class Places {
    * @param counts numbers of tiles along each variable @param numbered of a tile along a variable, in the order of this rank
    */
   tileAt(tile: Value, counts: readonly Value[], numbered: (v: Value, inOrder: Value) => Value): TileAt {
-    const { build, low, variables } = this;
+    const { build, variables } = this;
     const { row, column } = this.product.match;
     const at = new Map<Value, Value>();
     const [down, across] = [counts[this.number(row)]!, counts[this.number(column)]!];
@@ -85,10 +113,7 @@ export class Places {
     const first = build.mul(build.div(inPlane, perGroup), group);
     const height = build.binary("min", group, build.sub(down, first));
     const inGroup = build.rem(inPlane, perGroup);
-    const place = (v: Value, inOrder: Value): void => {
-      const from = low[this.number(v)]!;
-      at.set(v, build.add(from, build.mul(numbered(v, inOrder), build.constant(this.size(v)))));
-    };
+    const place = (v: Value, inOrder: Value): void => void at.set(v, this.begin(v, numbered(v, inOrder)));
     place(row, build.add(first, build.rem(inGroup, height)));
     place(column, build.div(inGroup, height));
     let rest = batches.length === 0 ? build.constant(0) : build.div(tile, plane);

@@ -78,30 +78,28 @@ interface Elements {
   readonly patch: string;
   readonly shape: { readonly m: number; readonly n: number };
   readonly at: TileAt;
-  readonly high: (v: Value) => Value;
+  /** Whether an element is one of the tile, by its row and its column there. */
+  readonly isInside: (i: Value, j: Value) => Value;
 }
 
 /** What is done with the elements of the tile, each where the accumulator has it. */
 export function eachElement(
   op: Op,
   match: Contraction,
-  { accumulators, patch, shape: { m, n }, at, high }: Elements,
+  { accumulators, patch, shape: { m, n }, at, isInside }: Elements,
   build: Builder,
   values: Substitution,
   body: ElementBody,
 ): void {
   const [fragment, twin] = accumulators;
   const [width, zero] = [build.constant(n), build.constant(0)];
-  const rows = build.sub(high(match.row), at.get(match.row)!);
-  const columns = build.sub(high(match.column), at.get(match.column)!);
   build.for(
     "fragment",
     [[zero, build.constant(m * n)]],
     ([e]) => {
       const i = build.div(e!, width);
       const j = build.rem(e!, width);
-      const isInside = build.binary("and", build.compare("lt", i, rows), build.compare("lt", j, columns));
-      build.if(isInside, () => {
+      build.if(isInside(i, j), () => {
         body(build, elementAt(match, at, i, j, build, values), i, j);
         build.span = op.span;
       });

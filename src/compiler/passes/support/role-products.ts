@@ -31,6 +31,7 @@ import {
   type ShardOptions,
   shardParts,
 } from "./product-movers.js";
+import { eachWidth, type TileWidths } from "./tile-widths.js";
 import { completion, eachElement, type ElementBody, epilogue, type TileAt, unstored } from "./role-elements.js";
 
 interface Registers {
@@ -57,6 +58,8 @@ export interface RoleShape {
    * depth that is cut. Of products of no more than `rows` rows, blocks may have two. Null where all have the same.
    */
   readonly few: { readonly n: number; readonly stages: number; readonly rows: number } | null;
+  /** Columns that tiles may have in place of n, the widest first: a launch has those with which its rounds of blocks are the shortest. */
+  readonly narrower: readonly number[];
   /** In how many parts movers send what is gathered. */
   readonly shards: ShardOptions;
 }
@@ -151,12 +154,14 @@ interface Tile {
 
 /**
  * @param products of one ring, one accumulator and one depth @param slices how that is cut; null where it never is
+ * @param widths of tiles, where a launch chooses
  * @param keepsOwn whether others than these products read this rank's copy of what it gathers of itself
  */
 export function emitRoles(
   products: readonly [Product, ...Product[]],
   slices: Slices | null,
   shape: RoleShape,
+  widths: TileWidths | null,
   buffers: Buffer[],
   build: Builder,
   values: Substitution,
@@ -171,7 +176,7 @@ export function emitRoles(
   const depth = values.get(match.depth);
   const stages = (): Value => build.constant(shape.stages);
   const steps = (): Value => slices?.steps ?? build.ceilDiv(depth, build.constant(shape.k));
-  const places = products.map((p) => new Places(p, shape, build, values));
+  const places = products.map((p) => new Places(p, { ...shape, widths }, build, values));
   const [sole] = places as [Places];
   const order = { movers, world };
   const { shards } = shape;
@@ -250,7 +255,10 @@ export function emitRoles(
         const { match: own } = product.product;
         const along = contractsOf(own).map(({ regions }) => regions[0]!.arguments[0]!);
         const copy = (name: "a" | "b", view: OperandView, here: TileAt, stage: Value): void =>
-          copyTile(build, view, names[name], here, stage, depth, values, { ring: names.ring });
+          copyTile(build, view, names[name], here, stage, depth, values, {
+            ring: names.ring,
+            ...(name === "b" && widths !== null ? { columns: widths.columns } : {}),
+          });
         const rows =
           movers === null
             ? null
@@ -309,26 +317,32 @@ export function emitRoles(
   const consumer = build.region(0, () =>
     eachTile(({ each, before, slice, turn, own }) => {
       for (const buffer of accumulators) build.op("fragment_clear", [], { buffer }, null);
-      const multiply = ([step]: readonly Value[]): void => {
+      const multiply = (of: { readonly columns?: number }, [step]: readonly Value[]): void => {
         const position = build.add(before, step!);
         build.op("ring_wait", [position], { ring }, null);
         const stage = build.rem(position, stages());
-        build.op("mma", [stage], { ...summed, a, b, ...transposedOf(match), async: true, ...scaledBy }, null);
+        build.op("mma", [stage], { ...summed, a, b, ...transposedOf(match), async: true, ...of, ...scaledBy }, null);
         // The product before this one has ended, so its stage is free; this one goes on while the next stage is awaited.
-        build.op("mma_wait", [], { ...summed, pending: 1 }, null);
+        build.op("mma_wait", [], { ...summed, ...of, pending: 1 }, null);
         build.if(build.compare("gt", step!, zero), () =>
           build.op("ring_release", [build.sub(position, build.constant(1))], { ring }, null),
         );
       };
-      build.for("serial", [[zero, steps()]], multiply, { unroll: STEPS_WRITTEN });
-      build.op("mma_wait", [], { ...summed, pending: 0 }, null);
+      const multiplyAll = (of: { readonly columns?: number }): void => {
+        build.for("serial", [[zero, steps()]], (variables) => multiply(of, variables), { unroll: STEPS_WRITTEN });
+        build.op("mma_wait", [], { ...summed, ...of, pending: 0 }, null);
+      };
+      if (widths === null) multiplyAll({});
+      else eachWidth(widths, build, (columns) => multiplyAll(columns === shape.n ? {} : { columns }));
       const last = build.sub(build.add(before, steps()), build.constant(1));
       build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
       each((place, at) => {
         const { op: loop, match: of } = place.product;
-        const { variables, low, high } = place;
-        const elements = { accumulators, patch, shape, at, high: (v: Value) => high[place.number(v)]! };
-        const all = (body: ElementBody): void => eachElement(loop, of, elements, build, values, body);
+        const { variables, low } = place;
+        const all = (body: ElementBody): void => {
+          const elements = { accumulators, patch, shape, at, isInside: place.inside(at) };
+          eachElement(loop, of, elements, build, values, body);
+        };
         const send = (): void => all(epilogue(loop, of, accumulators));
         const complete = (): void => {
           build.if(own!.isFirst, awaited);
