@@ -185,15 +185,27 @@ __device__ __forceinline__ void ring_copy_plain(float* to, const float* from, i6
 template <int STAGES> __device__ __forceinline__ void ring_land_plain(const void* ring, i64 position) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(ring_full<STAGES>(ring, (u32)position % STAGES)) : "memory");
 }
-// As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row.
+// As the copy engine lays it out: slabs of 128 bytes a row, their 16-byte pieces permuted by the row. Elements come one by one, as rows begin
+// anywhere; so that memory is not asked for them one after the other, a thread has several loads in flight.
 template <typename T, int ROWS, int COLS>
 __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
-  constexpr int SLAB = 128 / sizeof(T);
-#pragma unroll 4
-  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32) {
-    const int r = e / COLS, c = e % COLS, b = c % SLAB * (int)sizeof(T) ^ (r & 7) << 4;
-    const bool inside = (row + r < rows) & (col + c < cols);
-    to[(c / SLAB * ROWS + r) * SLAB + b / (int)sizeof(T)] = inside ? from[(row + r) * stride + col + c] : T(0);
+  constexpr int SLAB = 128 / sizeof(T), LOADS = 8;
+  static_assert(ROWS * COLS % (32 * LOADS) == 0, "a warp's threads have as many elements each");
+  const int height = rows - row < ROWS ? (int)(rows - row) : ROWS, width = cols - col < COLS ? (int)(cols - col) : COLS;
+  const T* const first = from + row * stride + col;
+#pragma unroll 1
+  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32 * LOADS) {
+    T taken[LOADS];
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
+      taken[i] = (r < height) & (c < width) ? first[r * stride + c] : T(0);
+    }
+#pragma unroll
+    for (int i = 0; i < LOADS; i++) {
+      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
+      to[(c / SLAB * ROWS + r) * SLAB + (c % SLAB * (int)sizeof(T) ^ (r & 7) << 4) / (int)sizeof(T)] = taken[i];
+    }
   }
 }
 // A tile of 128-byte rows, swizzled: eight rows lie 1024 bytes apart, slabs as far as is said.
@@ -242,6 +254,50 @@ __device__ __forceinline__ void wgmma_m64n256k16_bf16_nt_64(float* d, u64 a, u64
 __device__ __forceinline__ void wgmma_end_128(float* d) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127]) :: "memory");
 }
+__device__ __forceinline__ void wgmma_m64n224k16_bf16_nt_64(float* d, u64 a, u64 b) {
+  asm volatile("wgmma.fence.sync.aligned;\n"
+    "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111}, %112, %113, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111}, %114, %115, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111}, %116, %117, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n224k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111}, %118, %119, 1, 1, 1, 0, 1;\n"
+    "wgmma.commit_group.sync.aligned;"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111])
+    : "l"(a + 0), "l"(b + 0), "l"(a + 2), "l"(b + 128), "l"(a + 4), "l"(b + 256), "l"(a + 6), "l"(b + 384)
+    : "memory");
+}
+__device__ __forceinline__ void wgmma_m64n192k16_bf16_nt_64(float* d, u64 a, u64 b) {
+  asm volatile("wgmma.fence.sync.aligned;\n"
+    "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95}, %96, %97, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95}, %98, %99, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95}, %100, %101, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n192k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95}, %102, %103, 1, 1, 1, 0, 1;\n"
+    "wgmma.commit_group.sync.aligned;"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95])
+    : "l"(a + 0), "l"(b + 0), "l"(a + 2), "l"(b + 128), "l"(a + 4), "l"(b + 256), "l"(a + 6), "l"(b + 384)
+    : "memory");
+}
+__device__ __forceinline__ void wgmma_m64n160k16_bf16_nt_64(float* d, u64 a, u64 b) {
+  asm volatile("wgmma.fence.sync.aligned;\n"
+    "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79}, %80, %81, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79}, %82, %83, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79}, %84, %85, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n160k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79}, %86, %87, 1, 1, 1, 0, 1;\n"
+    "wgmma.commit_group.sync.aligned;"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79])
+    : "l"(a + 0), "l"(b + 0), "l"(a + 2), "l"(b + 128), "l"(a + 4), "l"(b + 256), "l"(a + 6), "l"(b + 384)
+    : "memory");
+}
+__device__ __forceinline__ void wgmma_m64n128k16_bf16_nt_64(float* d, u64 a, u64 b) {
+  asm volatile("wgmma.fence.sync.aligned;\n"
+    "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, %64, %65, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, %66, %67, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, %68, %69, 1, 1, 1, 0, 1;\n"
+    "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, %70, %71, 1, 1, 1, 0, 1;\n"
+    "wgmma.commit_group.sync.aligned;"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
+    : "l"(a + 0), "l"(b + 0), "l"(a + 2), "l"(b + 128), "l"(a + 4), "l"(b + 256), "l"(a + 6), "l"(b + 384)
+    : "memory");
+}
 __device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* acc, u32 part, u32 lane) {
   float* const at = patch + lane / 4 * 40 + lane % 4 * 2;
   __syncwarp();
@@ -258,7 +314,7 @@ __device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* 
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const i64 d_length_12, const i64 d_length_15, const i64 d_length_23, const i64 d_length_26, const i64 d_length_27, const i64 d_length_28, const i64 d_length_29, const i64 d_length_30, const i64 d_length_31, const i64 d_length_33, const i64 d_length_34, const i64 d_length_35, const i64 d_length_36, const i64 d_length_37, const i64 d_length_38, const i64 d_length_39, const i64 d_length_41, const i64 d_length_42, const i64 d_length_43, const i64 d_length_44, const i64 d_length_45, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_16x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
+coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const i64 d_length_13, const i64 d_length_16, const i64 d_length_24, const i64 d_length_27, const i64 d_length_28, const i64 d_length_29, const i64 d_length_30, const i64 d_length_31, const i64 d_length_32, const i64 d_length_33, const i64 d_length_34, const i64 d_length_36, const i64 d_length_37, const i64 d_length_38, const i64 d_length_40, const i64 d_length_41, const i64 d_length_42, const i64 d_length_43, const i64 d_length_44, const i64 d_length_45, const i64 d_length_46, const i64 d_length_47, const i64 d_length_48, const i64 d_length_49, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_16x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
   asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
   const Watch watch = {timeout, status, (u32)rank};
   extern __shared__ __align__(1024) unsigned char shared_memory[];
@@ -316,232 +372,228 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     }
   }
   __syncthreads();
-  i64 v48 = d_length_12;
-  asm volatile("" : "+l"(v48));
-  i64 v51 = d_length_23;
-  asm volatile("" : "+l"(v51));
-  if ((d_length_27 != 0)) {
+  if ((d_length_30 != 0)) {
     {
       ring_begin<8, 8, 1, false>(b_ring_8);
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
         const u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-        i64 v59 = d_length_28;
-        asm volatile("" : "+l"(v59));
-        i64 v61 = d_length_29;
-        asm volatile("" : "+l"(v61));
+        i64 v74 = d_length_31;
+        asm volatile("" : "+l"(v74));
+        i64 v76 = d_length_32;
+        asm volatile("" : "+l"(v76));
         #pragma unroll 1
-        for (i64 v64 = blockIdx.x; v64 < v61; v64 += gridDim.x) {
-          const i64 v65 = quotient(v64, (i64)gridDim.x);
-          const i64 v66 = v65 * v51;
-          const i64 v67 = v64 - quotient(v64, v59) * v59;
-          const i64 v68 = quotient(v64, v59);
+        for (i64 v79 = blockIdx.x; v79 < v76; v79 += gridDim.x) {
+          const i64 v80 = quotient(v79, (i64)gridDim.x);
+          const i64 v81 = v80 * d_length_24;
+          const i64 v82 = v79 - quotient(v79, v74) * v74;
+          const i64 v83 = quotient(v79, v74);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x64) / sizeof(*b_accumulator_128x64); l++) b_accumulator_128x64[l] = 0;
           #pragma unroll 2
-          for (i64 v69 = 0ll; v69 < v51; v69++) {
-            const i64 v70 = v66 + v69;
-            ring_wait<8>(b_ring_8, v70);
-            const i64 v71 = (u32)v70 % 8u;
-            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64) + group * 8192, 16) + (u32)v71 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_8x64x64), 8192) + (u32)v71 * 512u);
+          for (i64 v84 = 0ll; v84 < d_length_24; v84++) {
+            const i64 v85 = v81 + v84;
+            ring_wait<8>(b_ring_8, v85);
+            const i64 v86 = (u32)v85 % 8u;
+            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64) + group * 8192, 16) + (u32)v86 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_8x64x64), 8192) + (u32)v86 * 512u);
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v72 = v69 > 0ll;
-            const i64 v73 = v70 - 1ll;
-            if (v72) {
-              ring_release<8>(b_ring_8, v73);
+            const bool v87 = v84 > 0ll;
+            const i64 v88 = v85 - 1ll;
+            if (v87) {
+              ring_release<8>(b_ring_8, v88);
             }
           }
-          i64 v74 = d_n;
-          asm volatile("" : "+l"(v74));
-          i64 v75 = d_length_31;
-          asm volatile("" : "+l"(v75));
-          i64 v76 = d_m;
-          asm volatile("" : "+l"(v76));
-          const i64 v77 = v76 / 4ll;
-          const i64 v78 = v77 > 0ll ? v77 : 0ll;
-          const i64 v79 = v78 + 127ll;
-          const i64 v80 = v79 / 128ll;
-          const i64 v81 = v76 / 4ll;
-          i64 v82 = (i64)rank;
-          asm volatile("" : "+l"(v82));
-          const i64 v83 = v82 * v77;
-          const bool v84 = (u64)b_bias % 16 == 0;
-          const bool v85 = (u64)b_out % 16 == 0;
-          const bool v86 = v84 & v85;
-          const i64 v87 = v74 % 8ll;
-          const bool v88 = v87 == 0ll;
-          const bool v89 = v86 & v88;
-          const i64 v90 = v74 % 8ll;
-          const bool v91 = v90 == 0ll;
-          const bool v92 = v89 & v91;
+          i64 v89 = d_n;
+          asm volatile("" : "+l"(v89));
+          i64 v90 = d_length_34;
+          asm volatile("" : "+l"(v90));
+          i64 v91 = d_m;
+          asm volatile("" : "+l"(v91));
+          const i64 v92 = v91 / 4ll;
+          const i64 v93 = v92 > 0ll ? v92 : 0ll;
+          const i64 v94 = v93 + 127ll;
+          const i64 v95 = v94 / 128ll;
+          const i64 v96 = v91 / 4ll;
+          i64 v97 = (i64)rank;
+          asm volatile("" : "+l"(v97));
+          const i64 v98 = v97 * v92;
+          const bool v99 = (u64)b_bias % 16 == 0;
+          const bool v100 = (u64)b_out % 16 == 0;
+          const bool v101 = v99 & v100;
+          const i64 v102 = v89 % 8ll;
+          const bool v103 = v102 == 0ll;
+          const bool v104 = v101 & v103;
+          const i64 v105 = v89 % 8ll;
+          const bool v106 = v105 == 0ll;
+          const bool v107 = v104 & v106;
           wgmma_end_32(b_accumulator_128x64);
-          const i64 v93 = v66 + v51;
-          const i64 v94 = v93 - 1ll;
-          if ((d_length_30 != 0)) {
-            ring_release<8>(b_ring_8, v94);
+          const i64 v108 = v81 + d_length_24;
+          const i64 v109 = v108 - 1ll;
+          if ((d_length_33 != 0)) {
+            ring_release<8>(b_ring_8, v109);
           }
-          const i64 v95 = quotient(v67, v75);
-          const i64 v96 = v95 * 8ll;
-          const i64 v97 = v80 - v96;
-          const i64 v98 = 8ll < v97 ? 8ll : v97;
-          const i64 v99 = v67 - quotient(v67, v75) * v75;
-          const i64 v100 = v99 - quotient(v99, v98) * v98;
-          const i64 v101 = v96 + v100;
-          const i64 v102 = v101 * 128ll;
-          const i64 v103 = quotient(v99, v98);
-          const i64 v104 = v103 * 64ll;
-          const i64 v105 = v77 - v102;
-          const i64 v106 = d_n - v104;
-          const i64 v107 = v68 * v81;
-          const i64 v108 = v102 * d_n;
-          const i64 v109 = v108 + v104;
-          const i64 v110 = v102 + v83;
-          const i64 v111 = v110 * d_n;
-          const i64 v112 = v111 + v104;
-          const i64 v113 = v108 % 8ll;
-          const bool v114 = v113 == 0ll;
-          const bool v115 = v92 & v114;
-          const i64 v116 = v111 % 8ll;
-          const bool v117 = v116 == 0ll;
-          const bool v118 = v115 & v117;
-          if ((d_length_26 != 0)) {
-            const bool v119 = (u64)b_slices % 16 == 0;
-            i64 v120 = d_n;
-            asm volatile("" : "+l"(v120));
-            const i64 v121 = v120 % 4ll;
-            const bool v122 = v121 == 0ll;
-            const bool v123 = v119 & v122;
-            const i64 v124 = v120 % 4ll;
-            const bool v125 = v124 == 0ll;
-            const bool v126 = v123 & v125;
-            const u32 tv127 = thread_here();
-            float* const pv127 = (float*)(b_patch_128x40 + tv127 / 32 * 640);
+          const i64 v110 = quotient(v82, v90);
+          const i64 v111 = v110 * 8ll;
+          const i64 v112 = v95 - v111;
+          const i64 v113 = 8ll < v112 ? 8ll : v112;
+          const i64 v114 = v82 - quotient(v82, v90) * v90;
+          const i64 v115 = v114 - quotient(v114, v113) * v113;
+          const i64 v116 = v111 + v115;
+          const i64 v117 = v116 * 128ll;
+          const i64 v118 = quotient(v114, v113);
+          const i64 v119 = v118 * 64ll;
+          const i64 v120 = v92 - v117;
+          const i64 v121 = d_n - v119;
+          const i64 v122 = v83 * v96;
+          const i64 v123 = v117 * d_n;
+          const i64 v124 = v123 + v119;
+          const i64 v125 = v117 + v98;
+          const i64 v126 = v125 * d_n;
+          const i64 v127 = v126 + v119;
+          const i64 v128 = v123 % 8ll;
+          const bool v129 = v128 == 0ll;
+          const bool v130 = v107 & v129;
+          const i64 v131 = v126 % 8ll;
+          const bool v132 = v131 == 0ll;
+          const bool v133 = v130 & v132;
+          if ((d_length_27 != 0)) {
+            const bool v134 = (u64)b_slices % 16 == 0;
+            i64 v135 = d_n;
+            asm volatile("" : "+l"(v135));
+            const i64 v136 = v135 % 4ll;
+            const bool v137 = v136 == 0ll;
+            const bool v138 = v134 & v137;
+            const i64 v139 = v135 % 4ll;
+            const bool v140 = v139 == 0ll;
+            const bool v141 = v138 & v140;
+            const u32 tv142 = thread_here();
+            float* const pv142 = (float*)(b_patch_128x40 + tv142 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv127 = 0; cv127 < 2; cv127++) {
-              put_fragment_64_f32(pv127, b_accumulator_128x64, cv127, tv127 % 32);
-              if (v126) {
+            for (u32 cv142 = 0; cv142 < 2; cv142++) {
+              put_fragment_64_f32(pv142, b_accumulator_128x64, cv142, tv142 % 32);
+              if (v141) {
                 #pragma unroll 4
-                for (u32 lv127 = tv127 % 32; lv127 < 128; lv127 += 32) {
-                  const i64 v127 = (tv127 / 32 * 16 + lv127 / 8) * 16 + cv127 * 8 + lv127 % 8;
-                  const i64 v128 = v127 * 4ll;
-                  const i64 v129 = v128 / 64ll;
-                  const i64 v130 = v128 % 64ll;
-                  const bool v131 = v129 < v105;
-                  const bool v132 = v130 < v106;
-                  const bool v133 = v131 & v132;
-                  const i64 v134 = v102 + v129;
-                  const i64 v135 = v104 + v130;
-                  const i64 v136 = v129 * 64ll;
-                  const i64 v137 = v136 + v130;
-                  const i64 v138 = v107 + v134;
-                  const i64 v139 = v138 * d_n;
-                  const i64 v140 = v139 + v135;
-                  if (v133) {
-                    const Vec<float, 4> v141 = load_vec<float, 4>(pv127 + lv127 / 8 * 40 + lv127 % 8 * 4);
-                    store_vec(b_slices + v140, v141);
+                for (u32 lv142 = tv142 % 32; lv142 < 128; lv142 += 32) {
+                  const i64 v142 = (tv142 / 32 * 16 + lv142 / 8) * 16 + cv142 * 8 + lv142 % 8;
+                  const i64 v143 = v142 * 4ll;
+                  const i64 v144 = v143 / 64ll;
+                  const i64 v145 = v143 % 64ll;
+                  const bool v146 = v144 < v120;
+                  const bool v147 = v145 < v121;
+                  const bool v148 = v146 & v147;
+                  const i64 v149 = v117 + v144;
+                  const i64 v150 = v119 + v145;
+                  const i64 v151 = v144 * 64ll;
+                  const i64 v152 = v151 + v145;
+                  const i64 v153 = v122 + v149;
+                  const i64 v154 = v153 * d_n;
+                  const i64 v155 = v154 + v150;
+                  if (v148) {
+                    const Vec<float, 4> v156 = load_vec<float, 4>(pv142 + lv142 / 8 * 40 + lv142 % 8 * 4);
+                    store_vec(b_slices + v155, v156);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv142 = tv127 % 32; lv142 < 512; lv142 += 32) {
-                  const i64 v142 = (tv127 / 32 * 16 + lv142 / 32) * 64 + cv127 * 32 + lv142 % 32;
-                  const i64 v143 = v142 / 64ll;
-                  const i64 v144 = v142 % 64ll;
-                  const bool v145 = v143 < v105;
-                  const bool v146 = v144 < v106;
-                  const bool v147 = v145 & v146;
-                  const i64 v148 = v102 + v143;
-                  const i64 v149 = v104 + v144;
-                  const i64 v150 = v143 * 64ll;
-                  const i64 v151 = v150 + v144;
-                  const i64 v152 = v107 + v148;
-                  const i64 v153 = v152 * d_n;
-                  const i64 v154 = v153 + v149;
-                  if (v147) {
-                    const float v155 = *(pv127 + lv142 / 32 * 40 + lv142 % 32 * 1);
-                    *(b_slices + v154) = v155;
+                for (u32 lv157 = tv142 % 32; lv157 < 512; lv157 += 32) {
+                  const i64 v157 = (tv142 / 32 * 16 + lv157 / 32) * 64 + cv142 * 32 + lv157 % 32;
+                  const i64 v158 = v157 / 64ll;
+                  const i64 v159 = v157 % 64ll;
+                  const bool v160 = v158 < v120;
+                  const bool v161 = v159 < v121;
+                  const bool v162 = v160 & v161;
+                  const i64 v163 = v117 + v158;
+                  const i64 v164 = v119 + v159;
+                  const i64 v165 = v158 * 64ll;
+                  const i64 v166 = v165 + v159;
+                  const i64 v167 = v122 + v163;
+                  const i64 v168 = v167 * d_n;
+                  const i64 v169 = v168 + v164;
+                  if (v162) {
+                    const float v170 = *(pv142 + lv157 / 32 * 40 + lv157 % 32 * 1);
+                    *(b_slices + v169) = v170;
                   }
                 }
               }
             }
           } else {
-            Vec<float, 8> v156;
+            Vec<float, 8> v171;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v156.v[l] = 5e-1f;
-            const u32 tv157 = thread_here();
-            float* const pv157 = (float*)(b_patch_128x40 + tv157 / 32 * 640);
+            for (int l = 0; l < 8; l++) v171.v[l] = 5e-1f;
+            const u32 tv172 = thread_here();
+            float* const pv172 = (float*)(b_patch_128x40 + tv172 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv157 = 0; cv157 < 2; cv157++) {
-              put_fragment_64_f32(pv157, b_accumulator_128x64, cv157, tv157 % 32);
-              if (v118) {
+            for (u32 cv172 = 0; cv172 < 2; cv172++) {
+              put_fragment_64_f32(pv172, b_accumulator_128x64, cv172, tv172 % 32);
+              if (v133) {
                 #pragma unroll 2
-                for (u32 lv157 = tv157 % 32; lv157 < 64; lv157 += 32) {
-                  const i64 v157 = (tv157 / 32 * 16 + lv157 / 4) * 8 + cv157 * 4 + lv157 % 4;
-                  const i64 v158 = v157 * 8ll;
-                  const i64 v159 = v158 / 64ll;
-                  const i64 v160 = v158 % 64ll;
-                  const bool v161 = v159 < v105;
-                  const bool v162 = v160 < v106;
-                  const bool v163 = v161 & v162;
+                for (u32 lv172 = tv172 % 32; lv172 < 64; lv172 += 32) {
+                  const i64 v172 = (tv172 / 32 * 16 + lv172 / 4) * 8 + cv172 * 4 + lv172 % 4;
+                  const i64 v173 = v172 * 8ll;
+                  const i64 v174 = v173 / 64ll;
+                  const i64 v175 = v173 % 64ll;
+                  const bool v176 = v174 < v120;
+                  const bool v177 = v175 < v121;
+                  const bool v178 = v176 & v177;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v164 = v159 * 64ll;
-                  const i64 v165 = v164 + v160;
+                  const i64 v179 = v174 * 64ll;
+                  const i64 v180 = v179 + v175;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v166 = v159 * d_n;
-                  const i64 v167 = v166 + v160;
-                  const i64 v168 = v167 + v109;
-                  const i64 v169 = v167 + v112;
-                  if (v163) {
+                  const i64 v181 = v174 * d_n;
+                  const i64 v182 = v181 + v175;
+                  const i64 v183 = v182 + v124;
+                  const i64 v184 = v182 + v127;
+                  if (v178) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v170 = load_vec<float, 8>(pv157 + lv157 / 4 * 40 + lv157 % 4 * 8);
+                    const Vec<float, 8> v185 = load_vec<float, 8>(pv172 + lv172 / 4 * 40 + lv172 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v171;
+                    Vec<float, 8> v186;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v171.v[l] = v156.v[l] * v170.v[l];
-                    const Vec<u16, 8> v172 = load_vec<u16, 8>(b_bias + v168);
-                    Vec<float, 8> v173;
+                    for (int l = 0; l < 8; l++) v186.v[l] = v171.v[l] * v185.v[l];
+                    const Vec<u16, 8> v187 = load_vec<u16, 8>(b_bias + v183);
+                    Vec<float, 8> v188;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v173.v[l] = bf16_to_f32(v172.v[l]);
-                    Vec<float, 8> v174;
+                    for (int l = 0; l < 8; l++) v188.v[l] = bf16_to_f32(v187.v[l]);
+                    Vec<float, 8> v189;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v174.v[l] = v171.v[l] + v173.v[l];
-                    Vec<float, 8> v175;
+                    for (int l = 0; l < 8; l++) v189.v[l] = v186.v[l] + v188.v[l];
+                    Vec<float, 8> v190;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v175.v[l] = fn_silu(v174.v[l]);
-                    Vec<u16, 8> v176;
+                    for (int l = 0; l < 8; l++) v190.v[l] = fn_silu(v189.v[l]);
+                    Vec<u16, 8> v191;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v176.v[l] = f32_to_bf16(v175.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v169, v176);
+                    for (int l = 0; l < 8; l++) v191.v[l] = f32_to_bf16(v190.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v184, v191);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv177 = tv157 % 32; lv177 < 512; lv177 += 32) {
-                  const i64 v177 = (tv157 / 32 * 16 + lv177 / 32) * 64 + cv157 * 32 + lv177 % 32;
-                  const i64 v178 = v177 / 64ll;
-                  const i64 v179 = v177 % 64ll;
-                  const bool v180 = v178 < v105;
-                  const bool v181 = v179 < v106;
-                  const bool v182 = v180 & v181;
+                for (u32 lv192 = tv172 % 32; lv192 < 512; lv192 += 32) {
+                  const i64 v192 = (tv172 / 32 * 16 + lv192 / 32) * 64 + cv172 * 32 + lv192 % 32;
+                  const i64 v193 = v192 / 64ll;
+                  const i64 v194 = v192 % 64ll;
+                  const bool v195 = v193 < v120;
+                  const bool v196 = v194 < v121;
+                  const bool v197 = v195 & v196;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v183 = v178 * 64ll;
-                  const i64 v184 = v183 + v179;
+                  const i64 v198 = v193 * 64ll;
+                  const i64 v199 = v198 + v194;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v185 = v178 * d_n;
-                  const i64 v186 = v185 + v179;
-                  const i64 v187 = v186 + v109;
-                  const i64 v188 = v186 + v112;
-                  if (v182) {
+                  const i64 v200 = v193 * d_n;
+                  const i64 v201 = v200 + v194;
+                  const i64 v202 = v201 + v124;
+                  const i64 v203 = v201 + v127;
+                  if (v197) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v189 = *(pv157 + lv177 / 32 * 40 + lv177 % 32 * 1);
+                    const float v204 = *(pv172 + lv192 / 32 * 40 + lv192 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v190 = 5e-1f * v189;
-                    const u16 v191 = *(b_bias + v187);
-                    const float v192 = bf16_to_f32(v191);
-                    const float v193 = v190 + v192;
-                    const float v194 = fn_silu(v193);
-                    const u16 v195 = f32_to_bf16(v194);
-                    *(((u16*)b_out_peers.p[0ll]) + v188) = v195;
+                    const float v205 = 5e-1f * v204;
+                    const u16 v206 = *(b_bias + v202);
+                    const float v207 = bf16_to_f32(v206);
+                    const float v208 = v205 + v207;
+                    const float v209 = fn_silu(v208);
+                    const u16 v210 = f32_to_bf16(v209);
+                    *(((u16*)b_out_peers.p[0ll]) + v203) = v210;
                   }
                 }
               }
@@ -551,66 +603,66 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v196 = d_m;
-        asm volatile("" : "+l"(v196));
-        const i64 v197 = v196 / 4ll;
-        const i64 v198 = v197 > 0ll ? v197 : 0ll;
-        const i64 v199 = v198 + 127ll;
-        const i64 v200 = v199 / 128ll;
-        i64 v201 = d_length_33;
-        asm volatile("" : "+l"(v201));
-        i64 v203 = d_length_34;
-        asm volatile("" : "+l"(v203));
-        i64 v204 = d_length_35;
-        asm volatile("" : "+l"(v204));
+        i64 v211 = d_m;
+        asm volatile("" : "+l"(v211));
+        const i64 v212 = v211 / 4ll;
+        const i64 v213 = v212 > 0ll ? v212 : 0ll;
+        const i64 v214 = v213 + 127ll;
+        const i64 v215 = v214 / 128ll;
+        i64 v216 = d_length_36;
+        asm volatile("" : "+l"(v216));
+        i64 v218 = d_length_37;
+        asm volatile("" : "+l"(v218));
+        i64 v219 = d_length_38;
+        asm volatile("" : "+l"(v219));
         #pragma unroll 1
-        for (i64 v205 = blockIdx.x; v205 < v204; v205 += gridDim.x) {
-          const i64 v206 = quotient(v205, (i64)gridDim.x);
-          const i64 v207 = v206 * v51;
-          const i64 v208 = v205 - quotient(v205, v201) * v201;
-          const i64 v209 = quotient(v205, v201);
-          const i64 v210 = quotient(v208, v203);
-          const i64 v211 = v210 * 8ll;
-          const i64 v212 = v200 - v211;
-          const i64 v213 = 8ll < v212 ? 8ll : v212;
-          const i64 v214 = v208 - quotient(v208, v203) * v203;
-          const i64 v215 = v214 - quotient(v214, v213) * v213;
-          const i64 v216 = v211 + v215;
-          const i64 v217 = v216 * 128ll;
-          const i64 v218 = quotient(v214, v213);
-          const i64 v219 = v218 * 64ll;
-          const i64 v220 = v209 * v51;
-          const i64 v221 = v220 + v51;
+        for (i64 v220 = blockIdx.x; v220 < v219; v220 += gridDim.x) {
+          const i64 v221 = quotient(v220, (i64)gridDim.x);
+          const i64 v222 = v221 * d_length_24;
+          const i64 v223 = v220 - quotient(v220, v216) * v216;
+          const i64 v224 = quotient(v220, v216);
+          const i64 v225 = quotient(v223, v218);
+          const i64 v226 = v225 * 8ll;
+          const i64 v227 = v215 - v226;
+          const i64 v228 = 8ll < v227 ? 8ll : v227;
+          const i64 v229 = v223 - quotient(v223, v218) * v218;
+          const i64 v230 = v229 - quotient(v229, v228) * v228;
+          const i64 v231 = v226 + v230;
+          const i64 v232 = v231 * 128ll;
+          const i64 v233 = quotient(v229, v228);
+          const i64 v234 = v233 * 64ll;
+          const i64 v235 = v224 * d_length_24;
+          const i64 v236 = v235 + d_length_24;
           #pragma unroll 1
-          for (i64 v222 = v220; v222 < v221; v222++) {
-            const i64 v223 = v222 - v220;
-            const i64 v224 = v207 + v223;
-            const i64 v225 = (u32)v224 % 8u;
-            const i64 v226 = v222 * 64ll;
-            if ((u32)v224 % 4 == threadIdx.x / 32 - 8) {
-              ring_acquire<8>(b_ring_8, v224);
+          for (i64 v237 = v235; v237 < v236; v237++) {
+            const i64 v238 = v237 - v235;
+            const i64 v239 = v222 + v238;
+            const i64 v240 = (u32)v239 % 8u;
+            const i64 v241 = v237 * 64ll;
+            if ((u32)v239 % 4 == threadIdx.x / 32 - 8) {
+              ring_acquire<8>(b_ring_8, v239);
               if (can_map(b_a, d_k)) {
-                const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v217);
+                const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v232);
                 filling.bytes += left_ring_a_bf16_8x128x64 <= 16 ? 2048 : left_ring_a_bf16_8x128x64 <= 64 ? 8192 : 16384;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v225 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v225), (int)(v226) + s * 64, (int)(v217));
+                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v240 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v240), (int)(v241), (int)(v232));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 128, 64>(b_ring_a_bf16_8x128x64 + v225 * 8192, b_a, d_k, (d_m / 4ll), d_k, v217, v226);
+                ring_copy<u16, 128, 64>(b_ring_a_bf16_8x128x64 + v240 * 8192, b_a, d_k, (d_m / 4ll), d_k, v232, v241);
               }
               if (can_map(b_b, d_n)) {
                 filling.bytes += 8192;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v225 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v225), (int)(v219) + s * 64, (int)(v226));
+                  for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v240 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v240), (int)(v234), (int)(v241));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 64, 64>(b_ring_b_bf16_8x64x64 + v225 * 4096, b_b, d_n, d_k, d_n, v226, v219);
+                ring_copy<u16, 64, 64>(b_ring_b_bf16_8x64x64 + v240 * 4096, b_b, d_n, d_k, d_n, v241, v234);
               }
-              ring_fill<8>(b_ring_8, v224, filling);
+              ring_fill<8>(b_ring_8, v239, filling);
             }
           }
         }
@@ -628,222 +680,299 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
         const u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-        i64 v227 = d_length_36;
-        asm volatile("" : "+l"(v227));
-        i64 v229 = d_length_37;
-        asm volatile("" : "+l"(v229));
+        i64 v243 = d_length_40;
+        asm volatile("" : "+l"(v243));
+        i64 v244 = d_length_41;
+        asm volatile("" : "+l"(v244));
+        i64 v250 = d_length_47;
+        asm volatile("" : "+l"(v250));
         #pragma unroll 1
-        for (i64 v232 = blockIdx.x; v232 < v229; v232 += gridDim.x) {
-          const i64 v233 = quotient(v232, (i64)gridDim.x);
-          const i64 v234 = v233 * v48;
-          const i64 v235 = v232 - quotient(v232, v227) * v227;
-          const i64 v236 = quotient(v232, v227);
+        for (i64 v252 = blockIdx.x; v252 < v244; v252 += gridDim.x) {
+          const i64 v253 = quotient(v252, (i64)gridDim.x);
+          const i64 v254 = v253 * d_length_13;
+          const i64 v255 = v252 - quotient(v252, v243) * v243;
+          const i64 v256 = quotient(v252, v243);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
-          #pragma unroll 2
-          for (i64 v237 = 0ll; v237 < v48; v237++) {
-            const i64 v238 = v234 + v237;
-            ring_wait<4>(b_ring_4, v238);
-            const i64 v239 = (u32)v238 % 4u;
-            wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v239 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v239 * 2048u);
-            asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v240 = v237 > 0ll;
-            const i64 v241 = v238 - 1ll;
-            if (v240) {
-              ring_release<4>(b_ring_4, v241);
+          if ((d_length_42 != 0)) {
+            #pragma unroll 2
+            for (i64 v257 = 0ll; v257 < d_length_13; v257++) {
+              const i64 v258 = v254 + v257;
+              ring_wait<4>(b_ring_4, v258);
+              const i64 v259 = (u32)v258 % 4u;
+              wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v259 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v259 * 2048u);
+              asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+              const bool v260 = v257 > 0ll;
+              const i64 v261 = v258 - 1ll;
+              if (v260) {
+                ring_release<4>(b_ring_4, v261);
+              }
+            }
+            wgmma_end_128(b_accumulator_128x256);
+          } else {
+            if ((d_length_43 != 0)) {
+              #pragma unroll 2
+              for (i64 v262 = 0ll; v262 < d_length_13; v262++) {
+                const i64 v263 = v254 + v262;
+                ring_wait<4>(b_ring_4, v263);
+                const i64 v264 = (u32)v263 % 4u;
+                wgmma_m64n224k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v264 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v264 * 2048u);
+                asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+                const bool v265 = v262 > 0ll;
+                const i64 v266 = v263 - 1ll;
+                if (v265) {
+                  ring_release<4>(b_ring_4, v266);
+                }
+              }
+              wgmma_end_128(b_accumulator_128x256);
+            } else {
+              if ((d_length_44 != 0)) {
+                #pragma unroll 2
+                for (i64 v267 = 0ll; v267 < d_length_13; v267++) {
+                  const i64 v268 = v254 + v267;
+                  ring_wait<4>(b_ring_4, v268);
+                  const i64 v269 = (u32)v268 % 4u;
+                  wgmma_m64n192k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v269 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v269 * 2048u);
+                  asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+                  const bool v270 = v267 > 0ll;
+                  const i64 v271 = v268 - 1ll;
+                  if (v270) {
+                    ring_release<4>(b_ring_4, v271);
+                  }
+                }
+                wgmma_end_128(b_accumulator_128x256);
+              } else {
+                if ((d_length_45 != 0)) {
+                  #pragma unroll 2
+                  for (i64 v272 = 0ll; v272 < d_length_13; v272++) {
+                    const i64 v273 = v254 + v272;
+                    ring_wait<4>(b_ring_4, v273);
+                    const i64 v274 = (u32)v273 % 4u;
+                    wgmma_m64n160k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v274 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v274 * 2048u);
+                    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+                    const bool v275 = v272 > 0ll;
+                    const i64 v276 = v273 - 1ll;
+                    if (v275) {
+                      ring_release<4>(b_ring_4, v276);
+                    }
+                  }
+                  wgmma_end_128(b_accumulator_128x256);
+                } else {
+                  #pragma unroll 2
+                  for (i64 v277 = 0ll; v277 < d_length_13; v277++) {
+                    const i64 v278 = v254 + v277;
+                    ring_wait<4>(b_ring_4, v278);
+                    const i64 v279 = (u32)v278 % 4u;
+                    wgmma_m64n128k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v279 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v279 * 2048u);
+                    asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
+                    const bool v280 = v277 > 0ll;
+                    const i64 v281 = v278 - 1ll;
+                    if (v280) {
+                      ring_release<4>(b_ring_4, v281);
+                    }
+                  }
+                  wgmma_end_128(b_accumulator_128x256);
+                }
+              }
             }
           }
-          i64 v242 = d_n;
-          asm volatile("" : "+l"(v242));
-          i64 v243 = d_length_39;
-          asm volatile("" : "+l"(v243));
-          i64 v244 = d_m;
-          asm volatile("" : "+l"(v244));
-          const i64 v245 = v244 / 4ll;
-          const i64 v246 = v245 > 0ll ? v245 : 0ll;
-          const i64 v247 = v246 + 127ll;
-          const i64 v248 = v247 / 128ll;
-          const i64 v249 = v244 / 4ll;
-          i64 v250 = (i64)rank;
-          asm volatile("" : "+l"(v250));
-          const i64 v251 = v250 * v245;
-          const bool v252 = (u64)b_bias % 16 == 0;
-          const bool v253 = (u64)b_out % 16 == 0;
-          const bool v254 = v252 & v253;
-          const i64 v255 = v242 % 8ll;
-          const bool v256 = v255 == 0ll;
-          const bool v257 = v254 & v256;
-          const i64 v258 = v242 % 8ll;
-          const bool v259 = v258 == 0ll;
-          const bool v260 = v257 & v259;
-          wgmma_end_128(b_accumulator_128x256);
-          const i64 v261 = v234 + v48;
-          const i64 v262 = v261 - 1ll;
-          if ((d_length_38 != 0)) {
-            ring_release<4>(b_ring_4, v262);
+          i64 v282 = d_m;
+          asm volatile("" : "+l"(v282));
+          const i64 v283 = v282 / 4ll;
+          const i64 v284 = v283 > 0ll ? v283 : 0ll;
+          const i64 v285 = v284 + 127ll;
+          const i64 v286 = v285 / 128ll;
+          const i64 v287 = v282 / 4ll;
+          i64 v288 = (i64)rank;
+          asm volatile("" : "+l"(v288));
+          const i64 v289 = v288 * v283;
+          const bool v290 = (u64)b_bias % 16 == 0;
+          const bool v291 = (u64)b_out % 16 == 0;
+          const bool v292 = v290 & v291;
+          i64 v293 = d_n;
+          asm volatile("" : "+l"(v293));
+          const i64 v294 = v293 % 8ll;
+          const bool v295 = v294 == 0ll;
+          const bool v296 = v292 & v295;
+          const i64 v297 = v293 % 8ll;
+          const bool v298 = v297 == 0ll;
+          const bool v299 = v296 & v298;
+          const i64 v300 = v254 + d_length_13;
+          const i64 v301 = v300 - 1ll;
+          if ((d_length_46 != 0)) {
+            ring_release<4>(b_ring_4, v301);
           }
-          const i64 v263 = quotient(v235, v243);
-          const i64 v264 = v263 * 8ll;
-          const i64 v265 = v248 - v264;
-          const i64 v266 = 8ll < v265 ? 8ll : v265;
-          const i64 v267 = v235 - quotient(v235, v243) * v243;
-          const i64 v268 = v267 - quotient(v267, v266) * v266;
-          const i64 v269 = v264 + v268;
-          const i64 v270 = v269 * 128ll;
-          const i64 v271 = quotient(v267, v266);
-          const i64 v272 = v271 * 256ll;
-          const i64 v273 = v245 - v270;
-          const i64 v274 = d_n - v272;
-          const i64 v275 = v236 * v249;
-          const i64 v276 = v270 * d_n;
-          const i64 v277 = v276 + v272;
-          const i64 v278 = v270 + v251;
-          const i64 v279 = v278 * d_n;
-          const i64 v280 = v279 + v272;
-          const i64 v281 = v276 % 8ll;
-          const bool v282 = v281 == 0ll;
-          const bool v283 = v260 & v282;
-          const i64 v284 = v279 % 8ll;
-          const bool v285 = v284 == 0ll;
-          const bool v286 = v283 & v285;
-          if ((d_length_15 != 0)) {
-            const bool v287 = (u64)b_slices % 16 == 0;
-            i64 v288 = d_n;
-            asm volatile("" : "+l"(v288));
-            const i64 v289 = v288 % 4ll;
-            const bool v290 = v289 == 0ll;
-            const bool v291 = v287 & v290;
-            const i64 v292 = v288 % 4ll;
-            const bool v293 = v292 == 0ll;
-            const bool v294 = v291 & v293;
-            const u32 tv295 = thread_here();
-            float* const pv295 = (float*)(b_patch_128x40 + tv295 / 32 * 640);
+          const i64 v302 = quotient(v255, v250);
+          const i64 v303 = v302 * 8ll;
+          const i64 v304 = v286 - v303;
+          const i64 v305 = 8ll < v304 ? 8ll : v304;
+          const i64 v306 = v255 - quotient(v255, v250) * v250;
+          const i64 v307 = v306 - quotient(v306, v305) * v305;
+          const i64 v308 = v303 + v307;
+          const i64 v309 = v308 * 128ll;
+          const i64 v310 = quotient(v306, v305);
+          const i64 v311 = v310 * d_length_28;
+          const i64 v312 = v311 * 32ll;
+          const i64 v313 = v283 - v309;
+          const i64 v314 = d_n - v312;
+          const i64 v315 = v256 * v287;
+          const i64 v316 = v309 * d_n;
+          const i64 v317 = v316 + v312;
+          const i64 v318 = v309 + v289;
+          const i64 v319 = v318 * d_n;
+          const i64 v320 = v319 + v312;
+          const i64 v321 = v316 % 8ll;
+          const bool v322 = v321 == 0ll;
+          const bool v323 = v299 & v322;
+          const i64 v324 = v319 % 8ll;
+          const bool v325 = v324 == 0ll;
+          const bool v326 = v323 & v325;
+          if ((d_length_16 != 0)) {
+            const bool v327 = (u64)b_slices % 16 == 0;
+            i64 v328 = d_n;
+            asm volatile("" : "+l"(v328));
+            const i64 v329 = v328 % 4ll;
+            const bool v330 = v329 == 0ll;
+            const bool v331 = v327 & v330;
+            const i64 v332 = v328 % 4ll;
+            const bool v333 = v332 == 0ll;
+            const bool v334 = v331 & v333;
+            const u32 tv335 = thread_here();
+            float* const pv335 = (float*)(b_patch_128x40 + tv335 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv295 = 0; cv295 < 8; cv295++) {
-              put_fragment_256_f32(pv295, b_accumulator_128x256, cv295, tv295 % 32);
-              if (v294) {
+            for (u32 cv335 = 0; cv335 < 8; cv335++) {
+              put_fragment_256_f32(pv335, b_accumulator_128x256, cv335, tv335 % 32);
+              if (v334) {
                 #pragma unroll 4
-                for (u32 lv295 = tv295 % 32; lv295 < 128; lv295 += 32) {
-                  const i64 v295 = (tv295 / 32 * 16 + lv295 / 8) * 64 + cv295 * 8 + lv295 % 8;
-                  const i64 v296 = v295 * 4ll;
-                  const i64 v297 = v296 / 256ll;
-                  const i64 v298 = v296 % 256ll;
-                  const bool v299 = v297 < v273;
-                  const bool v300 = v298 < v274;
-                  const bool v301 = v299 & v300;
-                  const i64 v302 = v270 + v297;
-                  const i64 v303 = v272 + v298;
-                  const i64 v304 = v297 * 256ll;
-                  const i64 v305 = v304 + v298;
-                  const i64 v306 = v275 + v302;
-                  const i64 v307 = v306 * d_n;
-                  const i64 v308 = v307 + v303;
-                  if (v301) {
-                    const Vec<float, 4> v309 = load_vec<float, 4>(pv295 + lv295 / 8 * 40 + lv295 % 8 * 4);
-                    store_vec(b_slices + v308, v309);
+                for (u32 lv335 = tv335 % 32; lv335 < 128; lv335 += 32) {
+                  const i64 v335 = (tv335 / 32 * 16 + lv335 / 8) * 64 + cv335 * 8 + lv335 % 8;
+                  const i64 v336 = v335 * 4ll;
+                  const i64 v337 = v336 / 256ll;
+                  const i64 v338 = v336 % 256ll;
+                  const bool v339 = v337 < v313;
+                  const bool v340 = v338 < v314;
+                  const bool v341 = v339 & v340;
+                  const bool v342 = v338 < d_length_29;
+                  const bool v343 = v341 & v342;
+                  const i64 v344 = v309 + v337;
+                  const i64 v345 = v312 + v338;
+                  const i64 v346 = v337 * 256ll;
+                  const i64 v347 = v346 + v338;
+                  const i64 v348 = v315 + v344;
+                  const i64 v349 = v348 * d_n;
+                  const i64 v350 = v349 + v345;
+                  if (v343) {
+                    const Vec<float, 4> v351 = load_vec<float, 4>(pv335 + lv335 / 8 * 40 + lv335 % 8 * 4);
+                    store_vec(b_slices + v350, v351);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv310 = tv295 % 32; lv310 < 512; lv310 += 32) {
-                  const i64 v310 = (tv295 / 32 * 16 + lv310 / 32) * 256 + cv295 * 32 + lv310 % 32;
-                  const i64 v311 = v310 / 256ll;
-                  const i64 v312 = v310 % 256ll;
-                  const bool v313 = v311 < v273;
-                  const bool v314 = v312 < v274;
-                  const bool v315 = v313 & v314;
-                  const i64 v316 = v270 + v311;
-                  const i64 v317 = v272 + v312;
-                  const i64 v318 = v311 * 256ll;
-                  const i64 v319 = v318 + v312;
-                  const i64 v320 = v275 + v316;
-                  const i64 v321 = v320 * d_n;
-                  const i64 v322 = v321 + v317;
-                  if (v315) {
-                    const float v323 = *(pv295 + lv310 / 32 * 40 + lv310 % 32 * 1);
-                    *(b_slices + v322) = v323;
+                for (u32 lv352 = tv335 % 32; lv352 < 512; lv352 += 32) {
+                  const i64 v352 = (tv335 / 32 * 16 + lv352 / 32) * 256 + cv335 * 32 + lv352 % 32;
+                  const i64 v353 = v352 / 256ll;
+                  const i64 v354 = v352 % 256ll;
+                  const bool v355 = v353 < v313;
+                  const bool v356 = v354 < v314;
+                  const bool v357 = v355 & v356;
+                  const bool v358 = v354 < d_length_29;
+                  const bool v359 = v357 & v358;
+                  const i64 v360 = v309 + v353;
+                  const i64 v361 = v312 + v354;
+                  const i64 v362 = v353 * 256ll;
+                  const i64 v363 = v362 + v354;
+                  const i64 v364 = v315 + v360;
+                  const i64 v365 = v364 * d_n;
+                  const i64 v366 = v365 + v361;
+                  if (v359) {
+                    const float v367 = *(pv335 + lv352 / 32 * 40 + lv352 % 32 * 1);
+                    *(b_slices + v366) = v367;
                   }
                 }
               }
             }
           } else {
-            Vec<float, 8> v324;
+            Vec<float, 8> v368;
             #pragma unroll
-            for (int l = 0; l < 8; l++) v324.v[l] = 5e-1f;
-            const u32 tv325 = thread_here();
-            float* const pv325 = (float*)(b_patch_128x40 + tv325 / 32 * 640);
+            for (int l = 0; l < 8; l++) v368.v[l] = 5e-1f;
+            const u32 tv369 = thread_here();
+            float* const pv369 = (float*)(b_patch_128x40 + tv369 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv325 = 0; cv325 < 8; cv325++) {
-              put_fragment_256_f32(pv325, b_accumulator_128x256, cv325, tv325 % 32);
-              if (v286) {
+            for (u32 cv369 = 0; cv369 < 8; cv369++) {
+              put_fragment_256_f32(pv369, b_accumulator_128x256, cv369, tv369 % 32);
+              if (v326) {
                 #pragma unroll 2
-                for (u32 lv325 = tv325 % 32; lv325 < 64; lv325 += 32) {
-                  const i64 v325 = (tv325 / 32 * 16 + lv325 / 4) * 32 + cv325 * 4 + lv325 % 4;
-                  const i64 v326 = v325 * 8ll;
-                  const i64 v327 = v326 / 256ll;
-                  const i64 v328 = v326 % 256ll;
-                  const bool v329 = v327 < v273;
-                  const bool v330 = v328 < v274;
-                  const bool v331 = v329 & v330;
+                for (u32 lv369 = tv369 % 32; lv369 < 64; lv369 += 32) {
+                  const i64 v369 = (tv369 / 32 * 16 + lv369 / 4) * 32 + cv369 * 4 + lv369 % 4;
+                  const i64 v370 = v369 * 8ll;
+                  const i64 v371 = v370 / 256ll;
+                  const i64 v372 = v370 % 256ll;
+                  const bool v373 = v371 < v313;
+                  const bool v374 = v372 < v314;
+                  const bool v375 = v373 & v374;
+                  const bool v376 = v372 < d_length_29;
+                  const bool v377 = v375 & v376;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v332 = v327 * 256ll;
-                  const i64 v333 = v332 + v328;
+                  const i64 v378 = v371 * 256ll;
+                  const i64 v379 = v378 + v372;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v334 = v327 * d_n;
-                  const i64 v335 = v334 + v328;
-                  const i64 v336 = v335 + v277;
-                  const i64 v337 = v335 + v280;
-                  if (v331) {
+                  const i64 v380 = v371 * d_n;
+                  const i64 v381 = v380 + v372;
+                  const i64 v382 = v381 + v317;
+                  const i64 v383 = v381 + v320;
+                  if (v377) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v338 = load_vec<float, 8>(pv325 + lv325 / 4 * 40 + lv325 % 4 * 8);
+                    const Vec<float, 8> v384 = load_vec<float, 8>(pv369 + lv369 / 4 * 40 + lv369 % 4 * 8);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v339;
+                    Vec<float, 8> v385;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v339.v[l] = v324.v[l] * v338.v[l];
-                    const Vec<u16, 8> v340 = load_vec<u16, 8>(b_bias + v336);
-                    Vec<float, 8> v341;
+                    for (int l = 0; l < 8; l++) v385.v[l] = v368.v[l] * v384.v[l];
+                    const Vec<u16, 8> v386 = load_vec<u16, 8>(b_bias + v382);
+                    Vec<float, 8> v387;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v341.v[l] = bf16_to_f32(v340.v[l]);
-                    Vec<float, 8> v342;
+                    for (int l = 0; l < 8; l++) v387.v[l] = bf16_to_f32(v386.v[l]);
+                    Vec<float, 8> v388;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v342.v[l] = v339.v[l] + v341.v[l];
-                    Vec<float, 8> v343;
+                    for (int l = 0; l < 8; l++) v388.v[l] = v385.v[l] + v387.v[l];
+                    Vec<float, 8> v389;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v343.v[l] = fn_silu(v342.v[l]);
-                    Vec<u16, 8> v344;
+                    for (int l = 0; l < 8; l++) v389.v[l] = fn_silu(v388.v[l]);
+                    Vec<u16, 8> v390;
                     #pragma unroll
-                    for (int l = 0; l < 8; l++) v344.v[l] = f32_to_bf16(v343.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v337, v344);
+                    for (int l = 0; l < 8; l++) v390.v[l] = f32_to_bf16(v389.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v383, v390);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv345 = tv325 % 32; lv345 < 512; lv345 += 32) {
-                  const i64 v345 = (tv325 / 32 * 16 + lv345 / 32) * 256 + cv325 * 32 + lv345 % 32;
-                  const i64 v346 = v345 / 256ll;
-                  const i64 v347 = v345 % 256ll;
-                  const bool v348 = v346 < v273;
-                  const bool v349 = v347 < v274;
-                  const bool v350 = v348 & v349;
+                for (u32 lv391 = tv369 % 32; lv391 < 512; lv391 += 32) {
+                  const i64 v391 = (tv369 / 32 * 16 + lv391 / 32) * 256 + cv369 * 32 + lv391 % 32;
+                  const i64 v392 = v391 / 256ll;
+                  const i64 v393 = v391 % 256ll;
+                  const bool v394 = v392 < v313;
+                  const bool v395 = v393 < v314;
+                  const bool v396 = v394 & v395;
+                  const bool v397 = v393 < d_length_29;
+                  const bool v398 = v396 & v397;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v351 = v346 * 256ll;
-                  const i64 v352 = v351 + v347;
+                  const i64 v399 = v392 * 256ll;
+                  const i64 v400 = v399 + v393;
                   // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v353 = v346 * d_n;
-                  const i64 v354 = v353 + v347;
-                  const i64 v355 = v354 + v277;
-                  const i64 v356 = v354 + v280;
-                  if (v350) {
+                  const i64 v401 = v392 * d_n;
+                  const i64 v402 = v401 + v393;
+                  const i64 v403 = v402 + v317;
+                  const i64 v404 = v402 + v320;
+                  if (v398) {
                     // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v357 = *(pv325 + lv345 / 32 * 40 + lv345 % 32 * 1);
+                    const float v405 = *(pv369 + lv391 / 32 * 40 + lv391 % 32 * 1);
                     // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v358 = 5e-1f * v357;
-                    const u16 v359 = *(b_bias + v355);
-                    const float v360 = bf16_to_f32(v359);
-                    const float v361 = v358 + v360;
-                    const float v362 = fn_silu(v361);
-                    const u16 v363 = f32_to_bf16(v362);
-                    *(((u16*)b_out_peers.p[0ll]) + v356) = v363;
+                    const float v406 = 5e-1f * v405;
+                    const u16 v407 = *(b_bias + v403);
+                    const float v408 = bf16_to_f32(v407);
+                    const float v409 = v406 + v408;
+                    const float v410 = fn_silu(v409);
+                    const u16 v411 = f32_to_bf16(v410);
+                    *(((u16*)b_out_peers.p[0ll]) + v404) = v411;
                   }
                 }
               }
@@ -853,66 +982,68 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v364 = d_m;
-        asm volatile("" : "+l"(v364));
-        const i64 v365 = v364 / 4ll;
-        const i64 v366 = v365 > 0ll ? v365 : 0ll;
-        const i64 v367 = v366 + 127ll;
-        const i64 v368 = v367 / 128ll;
-        i64 v369 = d_length_41;
-        asm volatile("" : "+l"(v369));
-        i64 v371 = d_length_42;
-        asm volatile("" : "+l"(v371));
-        i64 v372 = d_length_43;
-        asm volatile("" : "+l"(v372));
+        i64 v412 = d_m;
+        asm volatile("" : "+l"(v412));
+        const i64 v413 = v412 / 4ll;
+        const i64 v414 = v413 > 0ll ? v413 : 0ll;
+        const i64 v415 = v414 + 127ll;
+        const i64 v416 = v415 / 128ll;
+        i64 v418 = d_length_40;
+        asm volatile("" : "+l"(v418));
+        i64 v419 = d_length_41;
+        asm volatile("" : "+l"(v419));
+        i64 v420 = d_length_47;
+        asm volatile("" : "+l"(v420));
         #pragma unroll 1
-        for (i64 v373 = blockIdx.x; v373 < v372; v373 += gridDim.x) {
-          const i64 v374 = quotient(v373, (i64)gridDim.x);
-          const i64 v375 = v374 * v48;
-          const i64 v376 = v373 - quotient(v373, v369) * v369;
-          const i64 v377 = quotient(v373, v369);
-          const i64 v378 = quotient(v376, v371);
-          const i64 v379 = v378 * 8ll;
-          const i64 v380 = v368 - v379;
-          const i64 v381 = 8ll < v380 ? 8ll : v380;
-          const i64 v382 = v376 - quotient(v376, v371) * v371;
-          const i64 v383 = v382 - quotient(v382, v381) * v381;
-          const i64 v384 = v379 + v383;
-          const i64 v385 = v384 * 128ll;
-          const i64 v386 = quotient(v382, v381);
-          const i64 v387 = v386 * 256ll;
-          const i64 v388 = v377 * v48;
-          const i64 v389 = v388 + v48;
+        for (i64 v421 = blockIdx.x; v421 < v419; v421 += gridDim.x) {
+          const i64 v422 = quotient(v421, (i64)gridDim.x);
+          const i64 v423 = v422 * d_length_13;
+          const i64 v424 = v421 - quotient(v421, v418) * v418;
+          const i64 v425 = quotient(v421, v418);
+          const i64 v426 = quotient(v424, v420);
+          const i64 v427 = v426 * 8ll;
+          const i64 v428 = v416 - v427;
+          const i64 v429 = 8ll < v428 ? 8ll : v428;
+          const i64 v430 = v424 - quotient(v424, v420) * v420;
+          const i64 v431 = v430 - quotient(v430, v429) * v429;
+          const i64 v432 = v427 + v431;
+          const i64 v433 = v432 * 128ll;
+          const i64 v434 = quotient(v430, v429);
+          const i64 v435 = v434 * d_length_28;
+          const i64 v436 = v435 * 32ll;
+          const i64 v437 = v425 * d_length_13;
+          const i64 v438 = v437 + d_length_13;
           #pragma unroll 1
-          for (i64 v390 = v388; v390 < v389; v390++) {
-            const i64 v391 = v390 - v388;
-            const i64 v392 = v375 + v391;
-            const i64 v393 = (u32)v392 % 4u;
-            const i64 v394 = v390 * 64ll;
-            if ((u32)v392 % 4 == threadIdx.x / 32 - 8) {
-              ring_acquire<4>(b_ring_4, v392);
+          for (i64 v439 = v437; v439 < v438; v439++) {
+            const i64 v440 = v439 - v437;
+            const i64 v441 = v423 + v440;
+            const i64 v442 = (u32)v441 % 4u;
+            const i64 v443 = v439 * 64ll;
+            if ((u32)v441 % 4 == threadIdx.x / 32 - 8) {
+              ring_acquire<4>(b_ring_4, v441);
               if (can_map(b_a, d_k)) {
-                const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v385);
+                const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v433);
                 filling.bytes += left_ring_a_bf16_4x128x64 <= 16 ? 2048 : left_ring_a_bf16_4x128x64 <= 64 ? 8192 : 16384;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v393 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v393), (int)(v394) + s * 64, (int)(v385));
+                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v442 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v442), (int)(v443), (int)(v433));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 128, 64>(b_ring_a_bf16_4x128x64 + v393 * 8192, b_a, d_k, (d_m / 4ll), d_k, v385, v394);
+                ring_copy<u16, 128, 64>(b_ring_a_bf16_4x128x64 + v442 * 8192, b_a, d_k, (d_m / 4ll), d_k, v433, v443);
               }
               if (can_map(b_b, d_n)) {
-                filling.bytes += 32768;
+                const int boxes_ring_b_bf16_4x64x256 = (int)((d_length_29 + 63) / 64);
+                filling.bytes += boxes_ring_b_bf16_4x64x256 * 8192;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 4; s++) ring_load(b_ring_b_bf16_4x64x256 + v393 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v393), (int)(v387) + s * 64, (int)(v394));
+                  for (int s = 0; s < 4; s++) if (s < boxes_ring_b_bf16_4x64x256) ring_load(b_ring_b_bf16_4x64x256 + v442 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v442), (int)(v436) + s * 64, (int)(v443));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 64, 256>(b_ring_b_bf16_4x64x256 + v393 * 16384, b_b, d_n, d_k, d_n, v394, v387);
+                ring_copy<u16, 64, 256>(b_ring_b_bf16_4x64x256 + v442 * 16384, b_b, d_n, d_k, (v436 + d_length_29 < d_n ? v436 + d_length_29 : d_n), v443, v436);
               }
-              ring_fill<4>(b_ring_4, v392, filling);
+              ring_fill<4>(b_ring_4, v441, filling);
             }
           }
         }
@@ -925,481 +1056,479 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       }
     }
   }
-  i64 v398 = (i64)rank;
-  asm volatile("" : "+l"(v398));
-  const bool v400 = v398 == 1ll;
-  const bool v401 = v398 == 2ll;
-  const bool v402 = v398 == 3ll;
-  const i64 v404 = (i64)blockIdx.x * 4ll;
-  const i64 v405 = v404 + v398;
-  const bool v406 = v398 == 0ll;
-  i64 v407 = d_length_44;
-  asm volatile("" : "+l"(v407));
-  if ((d_length_45 != 0)) {
-    const i64 v410 = (i64)blockIdx.x * 4ll;
-    i64 v411 = (i64)rank;
-    asm volatile("" : "+l"(v411));
-    const i64 v412 = v410 + v411;
-    const i64 v414 = v411 % 4ll;
-    const bool v415 = (u64)b_slices % 16 == 0;
-    const bool v416 = (u64)b_bias % 16 == 0;
-    const bool v417 = v415 & v416;
-    const bool v418 = (u64)b_out % 16 == 0;
-    const bool v419 = v417 & v418;
-    i64 v420 = d_n;
-    asm volatile("" : "+l"(v420));
-    i64 v421 = d_n;
-    asm volatile("" : "+l"(v421));
-    const i64 v422 = v421 % 8ll;
-    const bool v423 = v422 == 0ll;
-    const bool v424 = v419 & v423;
-    const i64 v425 = v420 % 8ll;
-    const bool v426 = v425 == 0ll;
-    const bool v427 = v424 & v426;
-    i64 v428 = d_m;
-    asm volatile("" : "+l"(v428));
-    const i64 v429 = v428 / 4ll;
-    const i64 v430 = v411 * v429;
-    const i64 v431 = v430 * v420;
-    const i64 v432 = v431 % 8ll;
-    const bool v433 = v432 == 0ll;
-    const bool v434 = v427 & v433;
-    const i64 v435 = v429 > 0ll ? v429 : 0ll;
-    const i64 v436 = v435 * v421;
-    const i64 v437 = v436 / 3072ll;
-    const i64 v438 = v436 + 3071ll;
-    const i64 v439 = v438 / 3072ll;
-    Vec<float, 8> v440;
+  i64 v447 = (i64)rank;
+  asm volatile("" : "+l"(v447));
+  const bool v449 = v447 == 1ll;
+  const bool v450 = v447 == 2ll;
+  const bool v451 = v447 == 3ll;
+  const i64 v453 = (i64)blockIdx.x * 4ll;
+  const i64 v454 = v453 + v447;
+  const bool v455 = v447 == 0ll;
+  if ((d_length_49 != 0)) {
+    const i64 v459 = (i64)blockIdx.x * 4ll;
+    i64 v460 = (i64)rank;
+    asm volatile("" : "+l"(v460));
+    const i64 v461 = v459 + v460;
+    const i64 v463 = v460 % 4ll;
+    const bool v464 = (u64)b_slices % 16 == 0;
+    const bool v465 = (u64)b_bias % 16 == 0;
+    const bool v466 = v464 & v465;
+    const bool v467 = (u64)b_out % 16 == 0;
+    const bool v468 = v466 & v467;
+    i64 v469 = d_n;
+    asm volatile("" : "+l"(v469));
+    i64 v470 = d_n;
+    asm volatile("" : "+l"(v470));
+    const i64 v471 = v470 % 8ll;
+    const bool v472 = v471 == 0ll;
+    const bool v473 = v468 & v472;
+    const i64 v474 = v469 % 8ll;
+    const bool v475 = v474 == 0ll;
+    const bool v476 = v473 & v475;
+    i64 v477 = d_m;
+    asm volatile("" : "+l"(v477));
+    const i64 v478 = v477 / 4ll;
+    const i64 v479 = v460 * v478;
+    const i64 v480 = v479 * v469;
+    const i64 v481 = v480 % 8ll;
+    const bool v482 = v481 == 0ll;
+    const bool v483 = v476 & v482;
+    const i64 v484 = v478 > 0ll ? v478 : 0ll;
+    const i64 v485 = v484 * v470;
+    const i64 v486 = v485 / 3072ll;
+    const i64 v487 = v485 + 3071ll;
+    const i64 v488 = v487 / 3072ll;
+    Vec<float, 8> v489;
     #pragma unroll
-    for (int l = 0; l < 8; l++) v440.v[l] = 5e-1f;
+    for (int l = 0; l < 8; l++) v489.v[l] = 5e-1f;
     __syncthreads();
-    const u32 v441 = *(b_epoch + 0ll);
-    const u32 v442 = v441 + 1u;
-    *(b_epoch + 0ll) = v442;
+    const u32 v490 = *(b_epoch + 0ll);
+    const u32 v491 = v490 + 1u;
+    *(b_epoch + 0ll) = v491;
     if (threadIdx.x < 1) {
-      const i64 v443 = threadIdx.x;
-      signal_set_release_gpu(b_flags + v412, v442);
+      const i64 v492 = threadIdx.x;
+      signal_set_release_gpu(b_flags + v461, v491);
     }
     #pragma unroll 1
-    for (i64 v444 = threadIdx.x; v444 < (i64)gridDim.x; v444 += 384) {
-      const i64 v445 = v444 * 4ll;
-      const i64 v446 = v445 + v414;
-      wait_acquire_gpu(b_flags + v446, v442, watch, (u32)(v414), 5u, (u32)(v446), 5u);
+    for (i64 v493 = threadIdx.x; v493 < (i64)gridDim.x; v493 += 384) {
+      const i64 v494 = v493 * 4ll;
+      const i64 v495 = v494 + v463;
+      wait_acquire_gpu(b_flags + v495, v491, watch, (u32)(v463), 5u, (u32)(v495), 5u);
     }
     __syncthreads();
-    if (v434) {
-      i64 v447 = d_m;
-      asm volatile("" : "+l"(v447));
-      const i64 v448 = v447 / 4ll;
-      const i64 v449 = v448 > 0ll ? v448 : 0ll;
-      i64 v450 = d_n;
-      asm volatile("" : "+l"(v450));
-      i64 v451 = d_n;
-      asm volatile("" : "+l"(v451));
-      const i64 v452 = v449 * v451;
-      const i64 v453 = v452 / 3072ll;
-      const i64 v455 = (i64)gridDim.x * 4ll;
-      const i64 v457 = (i64)gridDim.x * 2ll;
-      const i64 v458 = (i64)gridDim.x * 3ll;
-      Vec<float, 8> v459;
+    if (v483) {
+      i64 v496 = d_m;
+      asm volatile("" : "+l"(v496));
+      const i64 v497 = v496 / 4ll;
+      const i64 v498 = v497 > 0ll ? v497 : 0ll;
+      i64 v499 = d_n;
+      asm volatile("" : "+l"(v499));
+      i64 v500 = d_n;
+      asm volatile("" : "+l"(v500));
+      const i64 v501 = v498 * v500;
+      const i64 v502 = v501 / 3072ll;
+      const i64 v504 = (i64)gridDim.x * 4ll;
+      const i64 v506 = (i64)gridDim.x * 2ll;
+      const i64 v507 = (i64)gridDim.x * 3ll;
+      Vec<float, 8> v508;
       #pragma unroll
-      for (int l = 0; l < 8; l++) v459.v[l] = 5e-1f;
-      i64 v460 = (i64)rank;
-      asm volatile("" : "+l"(v460));
-      const i64 v461 = v460 * v448;
-      const i64 v462 = v461 * v450;
-      const i64 v463 = quotient(v453, v455);
+      for (int l = 0; l < 8; l++) v508.v[l] = 5e-1f;
+      i64 v509 = (i64)rank;
+      asm volatile("" : "+l"(v509));
+      const i64 v510 = v509 * v497;
+      const i64 v511 = v510 * v499;
+      const i64 v512 = quotient(v502, v504);
       #pragma unroll 1
-      for (i64 v464 = 0ll; v464 < v463; v464++) {
-        const i64 v465 = v464 * v455;
-        const i64 v466 = v465 + (i64)blockIdx.x;
-        const i64 v467 = v466 * 3072ll;
-        const i64 v468 = v466 + (i64)gridDim.x;
-        const i64 v469 = v468 * 3072ll;
-        const i64 v470 = v466 + v457;
-        const i64 v471 = v470 * 3072ll;
-        const i64 v472 = v466 + v458;
-        const i64 v473 = v472 * 3072ll;
+      for (i64 v513 = 0ll; v513 < v512; v513++) {
+        const i64 v514 = v513 * v504;
+        const i64 v515 = v514 + (i64)blockIdx.x;
+        const i64 v516 = v515 * 3072ll;
+        const i64 v517 = v515 + (i64)gridDim.x;
+        const i64 v518 = v517 * 3072ll;
+        const i64 v519 = v515 + v506;
+        const i64 v520 = v519 * 3072ll;
+        const i64 v521 = v515 + v507;
+        const i64 v522 = v521 * 3072ll;
         {
-          const i64 v474 = threadIdx.x;
-          const i64 v475 = v474 * 8ll;
-          const i64 v476 = v467 + v475;
-          const i64 v477 = v469 + v475;
-          const i64 v478 = v471 + v475;
-          const i64 v479 = v473 + v475;
-          const i64 v480 = v476 - quotient(v476, v451) * v451;
-          const i64 v481 = v477 - quotient(v477, v451) * v451;
-          const i64 v482 = v478 - quotient(v478, v451) * v451;
-          const i64 v483 = v479 - quotient(v479, v451) * v451;
-          const i64 v484 = quotient(v476, v451);
-          const i64 v485 = quotient(v477, v451);
-          const i64 v486 = quotient(v478, v451);
-          const i64 v487 = quotient(v479, v451);
+          const i64 v523 = threadIdx.x;
+          const i64 v524 = v523 * 8ll;
+          const i64 v525 = v516 + v524;
+          const i64 v526 = v518 + v524;
+          const i64 v527 = v520 + v524;
+          const i64 v528 = v522 + v524;
+          const i64 v529 = v525 - quotient(v525, v500) * v500;
+          const i64 v530 = v526 - quotient(v526, v500) * v500;
+          const i64 v531 = v527 - quotient(v527, v500) * v500;
+          const i64 v532 = v528 - quotient(v528, v500) * v500;
+          const i64 v533 = quotient(v525, v500);
+          const i64 v534 = quotient(v526, v500);
+          const i64 v535 = quotient(v527, v500);
+          const i64 v536 = quotient(v528, v500);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v489;
-          for (int l = 0; l < 8; l++) v489.v[l] = 0e+0f;
-          for (i64 v488 = 0ll; v488 < v407; v488++) {
-            const i64 v490 = v488 * v448;
-            const i64 v491 = v490 + v484;
-            const i64 v492 = v491 * d_n;
-            const i64 v493 = v492 + v480;
-            const Vec<float, 8> v494 = load_vec<float, 8>(b_slices + v493);
-            for (int l = 0; l < 8; l++) v489.v[l] = v489.v[l] + v494.v[l];
-          }
-          Vec<float, 8> v496;
-          for (int l = 0; l < 8; l++) v496.v[l] = 0e+0f;
-          for (i64 v495 = 0ll; v495 < v407; v495++) {
-            const i64 v497 = v495 * v448;
-            const i64 v498 = v497 + v485;
-            const i64 v499 = v498 * d_n;
-            const i64 v500 = v499 + v481;
-            const Vec<float, 8> v501 = load_vec<float, 8>(b_slices + v500);
-            for (int l = 0; l < 8; l++) v496.v[l] = v496.v[l] + v501.v[l];
-          }
-          Vec<float, 8> v503;
-          for (int l = 0; l < 8; l++) v503.v[l] = 0e+0f;
-          for (i64 v502 = 0ll; v502 < v407; v502++) {
-            const i64 v504 = v502 * v448;
-            const i64 v505 = v504 + v486;
-            const i64 v506 = v505 * d_n;
-            const i64 v507 = v506 + v482;
-            const Vec<float, 8> v508 = load_vec<float, 8>(b_slices + v507);
-            for (int l = 0; l < 8; l++) v503.v[l] = v503.v[l] + v508.v[l];
-          }
-          Vec<float, 8> v510;
-          for (int l = 0; l < 8; l++) v510.v[l] = 0e+0f;
-          for (i64 v509 = 0ll; v509 < v407; v509++) {
-            const i64 v511 = v509 * v448;
-            const i64 v512 = v511 + v487;
-            const i64 v513 = v512 * d_n;
-            const i64 v514 = v513 + v483;
-            const Vec<float, 8> v515 = load_vec<float, 8>(b_slices + v514);
-            for (int l = 0; l < 8; l++) v510.v[l] = v510.v[l] + v515.v[l];
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v516;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v516.v[l] = v459.v[l] * v489.v[l];
-          Vec<float, 8> v517;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v517.v[l] = v459.v[l] * v496.v[l];
-          Vec<float, 8> v518;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v518.v[l] = v459.v[l] * v503.v[l];
-          Vec<float, 8> v519;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v519.v[l] = v459.v[l] * v510.v[l];
-          const i64 v520 = v484 * d_n;
-          const i64 v521 = v485 * d_n;
-          const i64 v522 = v486 * d_n;
-          const i64 v523 = v487 * d_n;
-          const i64 v524 = v520 + v480;
-          const i64 v525 = v521 + v481;
-          const i64 v526 = v522 + v482;
-          const i64 v527 = v523 + v483;
-          const Vec<u16, 8> v528 = load_vec<u16, 8>(b_bias + v524);
-          const Vec<u16, 8> v529 = load_vec<u16, 8>(b_bias + v525);
-          const Vec<u16, 8> v530 = load_vec<u16, 8>(b_bias + v526);
-          const Vec<u16, 8> v531 = load_vec<u16, 8>(b_bias + v527);
-          Vec<float, 8> v532;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v532.v[l] = bf16_to_f32(v528.v[l]);
-          Vec<float, 8> v533;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v533.v[l] = bf16_to_f32(v529.v[l]);
-          Vec<float, 8> v534;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v534.v[l] = bf16_to_f32(v530.v[l]);
-          Vec<float, 8> v535;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v535.v[l] = bf16_to_f32(v531.v[l]);
-          Vec<float, 8> v536;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v536.v[l] = v516.v[l] + v532.v[l];
-          Vec<float, 8> v537;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v537.v[l] = v517.v[l] + v533.v[l];
           Vec<float, 8> v538;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v538.v[l] = v518.v[l] + v534.v[l];
-          Vec<float, 8> v539;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v539.v[l] = v519.v[l] + v535.v[l];
-          Vec<float, 8> v540;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v540.v[l] = fn_silu(v536.v[l]);
-          Vec<float, 8> v541;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v541.v[l] = fn_silu(v537.v[l]);
-          Vec<float, 8> v542;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v542.v[l] = fn_silu(v538.v[l]);
-          Vec<float, 8> v543;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v543.v[l] = fn_silu(v539.v[l]);
-          Vec<u16, 8> v544;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v544.v[l] = f32_to_bf16(v540.v[l]);
-          Vec<u16, 8> v545;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v545.v[l] = f32_to_bf16(v541.v[l]);
-          Vec<u16, 8> v546;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v546.v[l] = f32_to_bf16(v542.v[l]);
-          Vec<u16, 8> v547;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v547.v[l] = f32_to_bf16(v543.v[l]);
-          const i64 v548 = v524 + v462;
-          const i64 v549 = v525 + v462;
-          const i64 v550 = v526 + v462;
-          const i64 v551 = v527 + v462;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v548, v544);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v549, v545);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v550, v546);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v551, v547);
-        }
-      }
-      const i64 v552 = v463 * v455;
-      #pragma unroll 1
-      for (i64 v553 = v552 + ((i64)blockIdx.x - v552 % gridDim.x + gridDim.x) % gridDim.x; v553 < v453; v553 += gridDim.x) {
-        const i64 v554 = v553 * 3072ll;
-        {
-          const i64 v555 = threadIdx.x;
-          const i64 v556 = v555 * 8ll;
-          const i64 v557 = v554 + v556;
-          const i64 v558 = v557 - quotient(v557, v451) * v451;
-          const i64 v559 = quotient(v557, v451);
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v561;
-          for (int l = 0; l < 8; l++) v561.v[l] = 0e+0f;
-          for (i64 v560 = 0ll; v560 < v407; v560++) {
-            const i64 v562 = v560 * v448;
-            const i64 v563 = v562 + v559;
-            const i64 v564 = v563 * d_n;
-            const i64 v565 = v564 + v558;
-            const Vec<float, 8> v566 = load_vec<float, 8>(b_slices + v565);
-            for (int l = 0; l < 8; l++) v561.v[l] = v561.v[l] + v566.v[l];
+          for (int l = 0; l < 8; l++) v538.v[l] = 0e+0f;
+          for (i64 v537 = 0ll; v537 < d_length_48; v537++) {
+            const i64 v539 = v537 * v497;
+            const i64 v540 = v539 + v533;
+            const i64 v541 = v540 * d_n;
+            const i64 v542 = v541 + v529;
+            const Vec<float, 8> v543 = load_vec<float, 8>(b_slices + v542);
+            for (int l = 0; l < 8; l++) v538.v[l] = v538.v[l] + v543.v[l];
+          }
+          Vec<float, 8> v545;
+          for (int l = 0; l < 8; l++) v545.v[l] = 0e+0f;
+          for (i64 v544 = 0ll; v544 < d_length_48; v544++) {
+            const i64 v546 = v544 * v497;
+            const i64 v547 = v546 + v534;
+            const i64 v548 = v547 * d_n;
+            const i64 v549 = v548 + v530;
+            const Vec<float, 8> v550 = load_vec<float, 8>(b_slices + v549);
+            for (int l = 0; l < 8; l++) v545.v[l] = v545.v[l] + v550.v[l];
+          }
+          Vec<float, 8> v552;
+          for (int l = 0; l < 8; l++) v552.v[l] = 0e+0f;
+          for (i64 v551 = 0ll; v551 < d_length_48; v551++) {
+            const i64 v553 = v551 * v497;
+            const i64 v554 = v553 + v535;
+            const i64 v555 = v554 * d_n;
+            const i64 v556 = v555 + v531;
+            const Vec<float, 8> v557 = load_vec<float, 8>(b_slices + v556);
+            for (int l = 0; l < 8; l++) v552.v[l] = v552.v[l] + v557.v[l];
+          }
+          Vec<float, 8> v559;
+          for (int l = 0; l < 8; l++) v559.v[l] = 0e+0f;
+          for (i64 v558 = 0ll; v558 < d_length_48; v558++) {
+            const i64 v560 = v558 * v497;
+            const i64 v561 = v560 + v536;
+            const i64 v562 = v561 * d_n;
+            const i64 v563 = v562 + v532;
+            const Vec<float, 8> v564 = load_vec<float, 8>(b_slices + v563);
+            for (int l = 0; l < 8; l++) v559.v[l] = v559.v[l] + v564.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
+          Vec<float, 8> v565;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v565.v[l] = v508.v[l] * v538.v[l];
+          Vec<float, 8> v566;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v566.v[l] = v508.v[l] * v545.v[l];
           Vec<float, 8> v567;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v567.v[l] = v459.v[l] * v561.v[l];
-          const i64 v568 = v559 * d_n;
-          const i64 v569 = v568 + v558;
-          const Vec<u16, 8> v570 = load_vec<u16, 8>(b_bias + v569);
-          Vec<float, 8> v571;
+          for (int l = 0; l < 8; l++) v567.v[l] = v508.v[l] * v552.v[l];
+          Vec<float, 8> v568;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v571.v[l] = bf16_to_f32(v570.v[l]);
-          Vec<float, 8> v572;
+          for (int l = 0; l < 8; l++) v568.v[l] = v508.v[l] * v559.v[l];
+          const i64 v569 = v533 * d_n;
+          const i64 v570 = v534 * d_n;
+          const i64 v571 = v535 * d_n;
+          const i64 v572 = v536 * d_n;
+          const i64 v573 = v569 + v529;
+          const i64 v574 = v570 + v530;
+          const i64 v575 = v571 + v531;
+          const i64 v576 = v572 + v532;
+          const Vec<u16, 8> v577 = load_vec<u16, 8>(b_bias + v573);
+          const Vec<u16, 8> v578 = load_vec<u16, 8>(b_bias + v574);
+          const Vec<u16, 8> v579 = load_vec<u16, 8>(b_bias + v575);
+          const Vec<u16, 8> v580 = load_vec<u16, 8>(b_bias + v576);
+          Vec<float, 8> v581;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v572.v[l] = v567.v[l] + v571.v[l];
-          Vec<float, 8> v573;
+          for (int l = 0; l < 8; l++) v581.v[l] = bf16_to_f32(v577.v[l]);
+          Vec<float, 8> v582;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v573.v[l] = fn_silu(v572.v[l]);
-          Vec<u16, 8> v574;
+          for (int l = 0; l < 8; l++) v582.v[l] = bf16_to_f32(v578.v[l]);
+          Vec<float, 8> v583;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v574.v[l] = f32_to_bf16(v573.v[l]);
-          const i64 v575 = v569 + v462;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v575, v574);
+          for (int l = 0; l < 8; l++) v583.v[l] = bf16_to_f32(v579.v[l]);
+          Vec<float, 8> v584;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v584.v[l] = bf16_to_f32(v580.v[l]);
+          Vec<float, 8> v585;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v585.v[l] = v565.v[l] + v581.v[l];
+          Vec<float, 8> v586;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v586.v[l] = v566.v[l] + v582.v[l];
+          Vec<float, 8> v587;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v587.v[l] = v567.v[l] + v583.v[l];
+          Vec<float, 8> v588;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v588.v[l] = v568.v[l] + v584.v[l];
+          Vec<float, 8> v589;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v589.v[l] = fn_silu(v585.v[l]);
+          Vec<float, 8> v590;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v590.v[l] = fn_silu(v586.v[l]);
+          Vec<float, 8> v591;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v591.v[l] = fn_silu(v587.v[l]);
+          Vec<float, 8> v592;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v592.v[l] = fn_silu(v588.v[l]);
+          Vec<u16, 8> v593;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v593.v[l] = f32_to_bf16(v589.v[l]);
+          Vec<u16, 8> v594;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v594.v[l] = f32_to_bf16(v590.v[l]);
+          Vec<u16, 8> v595;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v595.v[l] = f32_to_bf16(v591.v[l]);
+          Vec<u16, 8> v596;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v596.v[l] = f32_to_bf16(v592.v[l]);
+          const i64 v597 = v573 + v511;
+          const i64 v598 = v574 + v511;
+          const i64 v599 = v575 + v511;
+          const i64 v600 = v576 + v511;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v597, v593);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v598, v594);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v599, v595);
+          store_vec(((u16*)b_out_peers.p[0ll]) + v600, v596);
+        }
+      }
+      const i64 v601 = v512 * v504;
+      #pragma unroll 1
+      for (i64 v602 = v601 + ((i64)blockIdx.x - v601 % gridDim.x + gridDim.x) % gridDim.x; v602 < v502; v602 += gridDim.x) {
+        const i64 v603 = v602 * 3072ll;
+        {
+          const i64 v604 = threadIdx.x;
+          const i64 v605 = v604 * 8ll;
+          const i64 v606 = v603 + v605;
+          const i64 v607 = v606 - quotient(v606, v500) * v500;
+          const i64 v608 = quotient(v606, v500);
+          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+          Vec<float, 8> v610;
+          for (int l = 0; l < 8; l++) v610.v[l] = 0e+0f;
+          for (i64 v609 = 0ll; v609 < d_length_48; v609++) {
+            const i64 v611 = v609 * v497;
+            const i64 v612 = v611 + v608;
+            const i64 v613 = v612 * d_n;
+            const i64 v614 = v613 + v607;
+            const Vec<float, 8> v615 = load_vec<float, 8>(b_slices + v614);
+            for (int l = 0; l < 8; l++) v610.v[l] = v610.v[l] + v615.v[l];
+          }
+          // layer.coll:5: out = gather(silu(hidden), to: 0)
+          Vec<float, 8> v616;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v616.v[l] = v508.v[l] * v610.v[l];
+          const i64 v617 = v608 * d_n;
+          const i64 v618 = v617 + v607;
+          const Vec<u16, 8> v619 = load_vec<u16, 8>(b_bias + v618);
+          Vec<float, 8> v620;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v620.v[l] = bf16_to_f32(v619.v[l]);
+          Vec<float, 8> v621;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v621.v[l] = v616.v[l] + v620.v[l];
+          Vec<float, 8> v622;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v622.v[l] = fn_silu(v621.v[l]);
+          Vec<u16, 8> v623;
+          #pragma unroll
+          for (int l = 0; l < 8; l++) v623.v[l] = f32_to_bf16(v622.v[l]);
+          const i64 v624 = v618 + v511;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v624, v623);
         }
       }
     } else {
-      i64 v576 = d_m;
-      asm volatile("" : "+l"(v576));
-      const i64 v577 = v576 / 4ll;
-      const i64 v578 = v577 > 0ll ? v577 : 0ll;
-      i64 v579 = d_n;
-      asm volatile("" : "+l"(v579));
-      i64 v580 = d_n;
-      asm volatile("" : "+l"(v580));
-      const i64 v581 = v578 * v580;
-      const i64 v582 = v581 / 3072ll;
-      i64 v583 = (i64)rank;
-      asm volatile("" : "+l"(v583));
-      const i64 v584 = v583 * v577;
-      const i64 v585 = v584 * v579;
+      i64 v625 = d_m;
+      asm volatile("" : "+l"(v625));
+      const i64 v626 = v625 / 4ll;
+      const i64 v627 = v626 > 0ll ? v626 : 0ll;
+      i64 v628 = d_n;
+      asm volatile("" : "+l"(v628));
+      i64 v629 = d_n;
+      asm volatile("" : "+l"(v629));
+      const i64 v630 = v627 * v629;
+      const i64 v631 = v630 / 3072ll;
+      i64 v632 = (i64)rank;
+      asm volatile("" : "+l"(v632));
+      const i64 v633 = v632 * v626;
+      const i64 v634 = v633 * v628;
       #pragma unroll 1
-      for (i64 v586 = blockIdx.x; v586 < v582; v586 += gridDim.x) {
-        const i64 v587 = v586 * 3072ll;
+      for (i64 v635 = blockIdx.x; v635 < v631; v635 += gridDim.x) {
+        const i64 v636 = v635 * 3072ll;
         #pragma unroll 1
-        for (i64 v588 = threadIdx.x; v588 < 3072ll; v588 += 384) {
-          const i64 v589 = v587 + v588;
-          const i64 v590 = v589 - quotient(v589, v580) * v580;
-          const i64 v591 = quotient(v589, v580);
+        for (i64 v637 = threadIdx.x; v637 < 3072ll; v637 += 384) {
+          const i64 v638 = v636 + v637;
+          const i64 v639 = v638 - quotient(v638, v629) * v629;
+          const i64 v640 = quotient(v638, v629);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v593;
-          v593 = 0e+0f;
-          for (i64 v592 = 0ll; v592 < v407; v592++) {
-            const i64 v594 = v592 * v577;
-            const i64 v595 = v594 + v591;
-            const i64 v596 = v595 * d_n;
-            const i64 v597 = v596 + v590;
-            const float v598 = *(b_slices + v597);
-            v593 = v593 + v598;
+          float v642;
+          v642 = 0e+0f;
+          for (i64 v641 = 0ll; v641 < d_length_48; v641++) {
+            const i64 v643 = v641 * v626;
+            const i64 v644 = v643 + v640;
+            const i64 v645 = v644 * d_n;
+            const i64 v646 = v645 + v639;
+            const float v647 = *(b_slices + v646);
+            v642 = v642 + v647;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v599 = 5e-1f * v593;
-          const i64 v600 = v591 * d_n;
-          const i64 v601 = v600 + v590;
-          const u16 v602 = *(b_bias + v601);
-          const float v603 = bf16_to_f32(v602);
-          const float v604 = v599 + v603;
-          const float v605 = fn_silu(v604);
-          const u16 v606 = f32_to_bf16(v605);
-          const i64 v607 = v601 + v585;
-          *(((u16*)b_out_peers.p[0ll]) + v607) = v606;
+          const float v648 = 5e-1f * v642;
+          const i64 v649 = v640 * d_n;
+          const i64 v650 = v649 + v639;
+          const u16 v651 = *(b_bias + v650);
+          const float v652 = bf16_to_f32(v651);
+          const float v653 = v648 + v652;
+          const float v654 = fn_silu(v653);
+          const u16 v655 = f32_to_bf16(v654);
+          const i64 v656 = v650 + v634;
+          *(((u16*)b_out_peers.p[0ll]) + v656) = v655;
         }
       }
     }
-    if (v434) {
+    if (v483) {
       #pragma unroll 1
-      for (i64 v608 = v437 + ((i64)blockIdx.x - v437 % gridDim.x + gridDim.x) % gridDim.x; v608 < v439; v608 += gridDim.x) {
-        const i64 v609 = v608 * 3072ll;
-        const i64 v610 = v436 - v609;
-        const i64 v611 = v610 / 8ll;
-        const i64 v612 = v611 * 8ll;
+      for (i64 v657 = v486 + ((i64)blockIdx.x - v486 % gridDim.x + gridDim.x) % gridDim.x; v657 < v488; v657 += gridDim.x) {
+        const i64 v658 = v657 * 3072ll;
+        const i64 v659 = v485 - v658;
+        const i64 v660 = v659 / 8ll;
+        const i64 v661 = v660 * 8ll;
         #pragma unroll 1
-        for (i64 v613 = threadIdx.x; v613 < v611; v613 += 384) {
-          const i64 v614 = v613 * 8ll;
-          const i64 v615 = v609 + v614;
-          const i64 v616 = v615 - quotient(v615, v421) * v421;
-          const i64 v617 = quotient(v615, v421);
+        for (i64 v662 = threadIdx.x; v662 < v660; v662 += 384) {
+          const i64 v663 = v662 * 8ll;
+          const i64 v664 = v658 + v663;
+          const i64 v665 = v664 - quotient(v664, v470) * v470;
+          const i64 v666 = quotient(v664, v470);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v619;
-          for (int l = 0; l < 8; l++) v619.v[l] = 0e+0f;
-          for (i64 v618 = 0ll; v618 < v407; v618++) {
-            const i64 v620 = v618 * v429;
-            const i64 v621 = v620 + v617;
-            const i64 v622 = v621 * d_n;
-            const i64 v623 = v622 + v616;
-            const Vec<float, 8> v624 = load_vec<float, 8>(b_slices + v623);
-            for (int l = 0; l < 8; l++) v619.v[l] = v619.v[l] + v624.v[l];
+          Vec<float, 8> v668;
+          for (int l = 0; l < 8; l++) v668.v[l] = 0e+0f;
+          for (i64 v667 = 0ll; v667 < d_length_48; v667++) {
+            const i64 v669 = v667 * v478;
+            const i64 v670 = v669 + v666;
+            const i64 v671 = v670 * d_n;
+            const i64 v672 = v671 + v665;
+            const Vec<float, 8> v673 = load_vec<float, 8>(b_slices + v672);
+            for (int l = 0; l < 8; l++) v668.v[l] = v668.v[l] + v673.v[l];
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v625;
+          Vec<float, 8> v674;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v625.v[l] = v440.v[l] * v619.v[l];
-          const i64 v626 = v617 * d_n;
-          const i64 v627 = v626 + v616;
-          const Vec<u16, 8> v628 = load_vec<u16, 8>(b_bias + v627);
-          Vec<float, 8> v629;
+          for (int l = 0; l < 8; l++) v674.v[l] = v489.v[l] * v668.v[l];
+          const i64 v675 = v666 * d_n;
+          const i64 v676 = v675 + v665;
+          const Vec<u16, 8> v677 = load_vec<u16, 8>(b_bias + v676);
+          Vec<float, 8> v678;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v629.v[l] = bf16_to_f32(v628.v[l]);
-          Vec<float, 8> v630;
+          for (int l = 0; l < 8; l++) v678.v[l] = bf16_to_f32(v677.v[l]);
+          Vec<float, 8> v679;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v630.v[l] = v625.v[l] + v629.v[l];
-          Vec<float, 8> v631;
+          for (int l = 0; l < 8; l++) v679.v[l] = v674.v[l] + v678.v[l];
+          Vec<float, 8> v680;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v631.v[l] = fn_silu(v630.v[l]);
-          Vec<u16, 8> v632;
+          for (int l = 0; l < 8; l++) v680.v[l] = fn_silu(v679.v[l]);
+          Vec<u16, 8> v681;
           #pragma unroll
-          for (int l = 0; l < 8; l++) v632.v[l] = f32_to_bf16(v631.v[l]);
-          const i64 v633 = v627 + v431;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v633, v632);
+          for (int l = 0; l < 8; l++) v681.v[l] = f32_to_bf16(v680.v[l]);
+          const i64 v682 = v676 + v480;
+          store_vec(((u16*)b_out_peers.p[0ll]) + v682, v681);
         }
         #pragma unroll 1
-        for (i64 v634 = v612 + threadIdx.x; v634 < v610; v634 += 384) {
-          const i64 v635 = v609 + v634;
-          const i64 v636 = v635 - quotient(v635, v421) * v421;
-          const i64 v637 = quotient(v635, v421);
+        for (i64 v683 = v661 + threadIdx.x; v683 < v659; v683 += 384) {
+          const i64 v684 = v658 + v683;
+          const i64 v685 = v684 - quotient(v684, v470) * v470;
+          const i64 v686 = quotient(v684, v470);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v639;
-          v639 = 0e+0f;
-          for (i64 v638 = 0ll; v638 < v407; v638++) {
-            const i64 v640 = v638 * v429;
-            const i64 v641 = v640 + v637;
-            const i64 v642 = v641 * d_n;
-            const i64 v643 = v642 + v636;
-            const float v644 = *(b_slices + v643);
-            v639 = v639 + v644;
+          float v688;
+          v688 = 0e+0f;
+          for (i64 v687 = 0ll; v687 < d_length_48; v687++) {
+            const i64 v689 = v687 * v478;
+            const i64 v690 = v689 + v686;
+            const i64 v691 = v690 * d_n;
+            const i64 v692 = v691 + v685;
+            const float v693 = *(b_slices + v692);
+            v688 = v688 + v693;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v645 = 5e-1f * v639;
-          const i64 v646 = v637 * d_n;
-          const i64 v647 = v646 + v636;
-          const u16 v648 = *(b_bias + v647);
-          const float v649 = bf16_to_f32(v648);
-          const float v650 = v645 + v649;
-          const float v651 = fn_silu(v650);
-          const u16 v652 = f32_to_bf16(v651);
-          const i64 v653 = v647 + v431;
-          *(((u16*)b_out_peers.p[0ll]) + v653) = v652;
+          const float v694 = 5e-1f * v688;
+          const i64 v695 = v686 * d_n;
+          const i64 v696 = v695 + v685;
+          const u16 v697 = *(b_bias + v696);
+          const float v698 = bf16_to_f32(v697);
+          const float v699 = v694 + v698;
+          const float v700 = fn_silu(v699);
+          const u16 v701 = f32_to_bf16(v700);
+          const i64 v702 = v696 + v480;
+          *(((u16*)b_out_peers.p[0ll]) + v702) = v701;
         }
       }
     } else {
       #pragma unroll 1
-      for (i64 v654 = v437 + ((i64)blockIdx.x - v437 % gridDim.x + gridDim.x) % gridDim.x; v654 < v439; v654 += gridDim.x) {
-        const i64 v655 = v654 * 3072ll;
-        const i64 v656 = v436 - v655;
+      for (i64 v703 = v486 + ((i64)blockIdx.x - v486 % gridDim.x + gridDim.x) % gridDim.x; v703 < v488; v703 += gridDim.x) {
+        const i64 v704 = v703 * 3072ll;
+        const i64 v705 = v485 - v704;
         #pragma unroll 1
-        for (i64 v657 = threadIdx.x; v657 < v656; v657 += 384) {
-          const i64 v658 = v655 + v657;
-          const i64 v659 = v658 - quotient(v658, v421) * v421;
-          const i64 v660 = quotient(v658, v421);
+        for (i64 v706 = threadIdx.x; v706 < v705; v706 += 384) {
+          const i64 v707 = v704 + v706;
+          const i64 v708 = v707 - quotient(v707, v470) * v470;
+          const i64 v709 = quotient(v707, v470);
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v662;
-          v662 = 0e+0f;
-          for (i64 v661 = 0ll; v661 < v407; v661++) {
-            const i64 v663 = v661 * v429;
-            const i64 v664 = v663 + v660;
-            const i64 v665 = v664 * d_n;
-            const i64 v666 = v665 + v659;
-            const float v667 = *(b_slices + v666);
-            v662 = v662 + v667;
+          float v711;
+          v711 = 0e+0f;
+          for (i64 v710 = 0ll; v710 < d_length_48; v710++) {
+            const i64 v712 = v710 * v478;
+            const i64 v713 = v712 + v709;
+            const i64 v714 = v713 * d_n;
+            const i64 v715 = v714 + v708;
+            const float v716 = *(b_slices + v715);
+            v711 = v711 + v716;
           }
           // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v668 = 5e-1f * v662;
-          const i64 v669 = v660 * d_n;
-          const i64 v670 = v669 + v659;
-          const u16 v671 = *(b_bias + v670);
-          const float v672 = bf16_to_f32(v671);
-          const float v673 = v668 + v672;
-          const float v674 = fn_silu(v673);
-          const u16 v675 = f32_to_bf16(v674);
-          const i64 v676 = v670 + v431;
-          *(((u16*)b_out_peers.p[0ll]) + v676) = v675;
+          const float v717 = 5e-1f * v711;
+          const i64 v718 = v709 * d_n;
+          const i64 v719 = v718 + v708;
+          const u16 v720 = *(b_bias + v719);
+          const float v721 = bf16_to_f32(v720);
+          const float v722 = v717 + v721;
+          const float v723 = fn_silu(v722);
+          const u16 v724 = f32_to_bf16(v723);
+          const i64 v725 = v719 + v480;
+          *(((u16*)b_out_peers.p[0ll]) + v725) = v724;
         }
       }
     }
   }
   __syncthreads();
-  const u32 v677 = *(b_epoch + 0ll);
-  const u32 v678 = v677 + 1u;
-  *(b_epoch + 0ll) = v678;
+  const u32 v726 = *(b_epoch + 0ll);
+  const u32 v727 = v726 + 1u;
+  *(b_epoch + 0ll) = v727;
   if (threadIdx.x < 4) {
-    const i64 v679 = threadIdx.x;
-    const bool v680 = v679 == 0ll;
-    const bool v681 = v400 & v680;
-    const bool v682 = v401 & v680;
-    const bool v683 = v402 & v680;
-    const bool v684 = v681 | v682;
-    const bool v685 = v684 | v683;
-    if (v685) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v679]) + v405, v678);
+    const i64 v728 = threadIdx.x;
+    const bool v729 = v728 == 0ll;
+    const bool v730 = v449 & v729;
+    const bool v731 = v450 & v729;
+    const bool v732 = v451 & v729;
+    const bool v733 = v730 | v731;
+    const bool v734 = v733 | v732;
+    if (v734) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v728]) + v454, v727);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v686 = threadIdx.x;
-    const bool v687 = v686 == 1ll;
-    const bool v688 = v406 & v687;
-    const bool v689 = v686 == 2ll;
-    const bool v690 = v406 & v689;
-    const bool v691 = v686 == 3ll;
-    const bool v692 = v406 & v691;
-    const bool v693 = v688 | v690;
-    const bool v694 = v693 | v692;
-    const i64 v695 = v404 + v686;
-    if (v694) {
-      wait_acquire_sys(b_flags + v695, v678, watch, (u32)(v686), 5u, (u32)(v695), 5u);
+    const i64 v735 = threadIdx.x;
+    const bool v736 = v735 == 1ll;
+    const bool v737 = v455 & v736;
+    const bool v738 = v735 == 2ll;
+    const bool v739 = v455 & v738;
+    const bool v740 = v735 == 3ll;
+    const bool v741 = v455 & v740;
+    const bool v742 = v737 | v739;
+    const bool v743 = v742 | v741;
+    const i64 v744 = v453 + v735;
+    if (v743) {
+      wait_acquire_sys(b_flags + v744, v727, watch, (u32)(v735), 5u, (u32)(v744), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v696 = threadIdx.x;
-    const i64 v697 = v696 - quotient(v696, (i64)gridDim.x) * (i64)gridDim.x;
-    const bool v698 = v697 == (i64)blockIdx.x;
-    if (v698) {
-      const u32 v699 = *(b_epoch + 0ll);
-      *(b_epochs + v696) = v699;
+    const i64 v745 = threadIdx.x;
+    const i64 v746 = v745 - quotient(v745, (i64)gridDim.x) * (i64)gridDim.x;
+    const bool v747 = v746 == (i64)blockIdx.x;
+    if (v747) {
+      const u32 v748 = *(b_epoch + 0ll);
+      *(b_epochs + v745) = v748;
     }
   }
 }
