@@ -11,7 +11,7 @@ import { isGlobal, type Kernel, type Op } from "../../ir/module.js";
 import { walkKernel } from "../../ir/visit.js";
 import { CannotTell } from "../failures.js";
 import { FarStores } from "./far-stores.js";
-import { type Flag, type FlagOperation, type Signal, signalKind, type SignalKind, type Strand, type StrandOf, type Wait, waitKind, type WaitKind } from "./flags.js"; // prettier-ignore
+import { type Flag, type Signal, signalKind, type SignalKind, type Strand, type StrandOf, type Wait, waitKind, type WaitKind } from "./flags.js"; // prettier-ignore
 import { type SharedLayout, SharedPlaces } from "./shared-places.js";
 
 /** Numbers that a row of `Trace.segments` has: strand, number in the strand, entity and phase of the strand. */
@@ -62,6 +62,8 @@ export const FIELDS = 7;
 /** Accesses in one of `Trace.tables`: a power of two, so that shifts find the table and the row. */
 const TABLE_BITS = 15;
 export const TABLE_ROWS = 1 << TABLE_BITS;
+/** Accesses that the first table has room for at first: a power of two, too. */
+const FIRST_ROWS = 1 << 9;
 
 function holdsMovers(kernel: Kernel): boolean {
   let holds = false;
@@ -110,7 +112,7 @@ export class Trace {
   /** By number; null stands for the caller. */
   private readonly ops: (Op | null)[] = [null];
   private readonly opNumbers = new Map<Op, number>();
-  /** `FIELDS` numbers for each access, in order; one table follows another, since one that grows would have to move. */
+  /** `FIELDS` numbers for each access, in order; one table follows another, since a long one that grows would have to move. */
   readonly tables: Int32Array[] = [];
   accesses = 0;
   readonly memories: Memory[] = [];
@@ -118,6 +120,9 @@ export class Trace {
   readonly flags: Flag[] = [];
   /** By buffer, then by slot and owner. */
   private readonly flagsOf = new Map<string, Map<number, Flag>>();
+  /** The buffer whose flag was asked for last, as the next is of it most often, and its flags. */
+  private lastBuffer = "";
+  private flagsOfLast = new Map<number, Flag>();
   private readonly phases: Int32Array;
   /** By memory: one more than the number of its last access; 0 for none. */
   private latest = new Int32Array(256);
@@ -294,8 +299,9 @@ export class Trace {
     if (segment < 0) segment = this.startSegment(strand);
     while (memory >= this.latest.length) this.latest = twice(this.latest);
     if (copy === 0 && this.goesOn(segment, op, memory, start, length, kind)) return;
-    const table = this.tables[this.accesses >> TABLE_BITS] ?? this.newTable();
     let row = (this.accesses & (TABLE_ROWS - 1)) * FIELDS;
+    let table = this.tables[this.accesses >> TABLE_BITS];
+    if (table === undefined || row === table.length) table = this.longerTable(table);
     table[row++] = segment;
     table[row++] = memory;
     table[row++] = start;
@@ -387,17 +393,24 @@ export class Trace {
     return true;
   }
 
-  private newTable(): Int32Array {
+  /** A new table, or the last one with more rows: most traces need a small part of a whole table. */
+  private longerTable(last: Int32Array | undefined): Int32Array {
     if (this.accesses > MOST_ACCESSES)
       throw new CannotTell("there are too many accesses at this shape to hold them all; try a smaller one");
-    const table = new Int32Array(FIELDS * TABLE_ROWS);
+    if (last !== undefined) return (this.tables[this.tables.length - 1] = twice(last));
+    const table = new Int32Array(FIELDS * (this.tables.length === 0 ? FIRST_ROWS : TABLE_ROWS));
     this.tables.push(table);
     return table;
   }
 
   flag(buffer: string, owner: number, slot: number): Flag {
-    let ofBuffer = this.flagsOf.get(buffer);
-    if (ofBuffer === undefined) this.flagsOf.set(buffer, (ofBuffer = new Map()));
+    let ofBuffer = this.flagsOfLast;
+    if (buffer !== this.lastBuffer) {
+      ofBuffer = this.flagsOf.get(buffer) ?? new Map<number, Flag>();
+      this.flagsOf.set(buffer, ofBuffer);
+      this.lastBuffer = buffer;
+      this.flagsOfLast = ofBuffer;
+    }
     const key = slot * this.world + owner;
     let flag = ofBuffer.get(key);
     if (flag === undefined) {
@@ -409,11 +422,28 @@ export class Trace {
 
   /** @param kind by default as the op's `mode`, `scope` and `order` say */
   signal(strand: Strand, flag: Flag, value: number, op: Op, kind: SignalKind = signalKind(op)): void {
-    const { add, sys } = kind;
     const hands = this.handedBy(strand, kind);
-    const acted = this.strands[strand * STRAND_FIELDS + ACTED] === 1;
-    const own = { acted, add, sys, hands, release: hands !== "nothing" };
-    const signal: Signal = { id: this.signals.length, ...this.operation(strand, flag, value, op), ...own };
+    const { strands } = this;
+    const row = strand * STRAND_FIELDS;
+    // Written out here and in `wait`, as there are many: an object that is put together from others takes several times as long.
+    const signal: Signal = {
+      id: this.signals.length,
+      strand,
+      entity: strands[row + ENTITY]!,
+      phase: strands[row + PHASE]!,
+      launch: strands[row + LAUNCH]!,
+      segment: strands[row + SEGMENT]!,
+      flag,
+      value,
+      op,
+      at: this.eventCount,
+      before: this.segmentCount,
+      acted: strands[row + ACTED] === 1,
+      add: kind.add,
+      sys: kind.sys,
+      hands,
+      release: hands !== "nothing",
+    };
     flag.signals.push(signal);
     this.signals.push(signal);
     this.event(SIGNALS, signal.id);
@@ -439,16 +469,10 @@ export class Trace {
 
   /** @param kind by default as the op's `scope` and `order` say */
   wait(strand: Strand, flag: Flag, value: number, op: Op, kind: WaitKind = waitKind(op)): void {
-    const wait: Wait = { id: this.waits.length, ...this.operation(strand, flag, value, op), ...kind };
-    this.waits.push(wait);
-    this.event(WAITS, wait.id);
-    this.pass(strand);
-  }
-
-  /** What signals and waits are alike, where the strand stands now. */
-  private operation(strand: Strand, flag: Flag, value: number, op: Op): Omit<FlagOperation, "id" | "sys"> {
-    const [row, { strands }] = [strand * STRAND_FIELDS, this];
-    return {
+    const { strands } = this;
+    const row = strand * STRAND_FIELDS;
+    const wait: Wait = {
+      id: this.waits.length,
       strand,
       entity: strands[row + ENTITY]!,
       phase: strands[row + PHASE]!,
@@ -459,7 +483,13 @@ export class Trace {
       op,
       at: this.eventCount,
       before: this.segmentCount,
+      sys: kind.sys,
+      acquire: kind.acquire,
+      isAside: kind.isAside,
     };
+    this.waits.push(wait);
+    this.event(WAITS, wait.id);
+    this.pass(strand);
   }
 
   /** A strand has waited. */
