@@ -125,6 +125,8 @@ export interface Machine {
   enter(f: Block): void;
   /** A block ends; copies that it did not wait for never land. */
   leave(f: Block): void;
+  /** Whether loops over threads run from the last index to the first, where the text asks. */
+  readonly reversesThreads?: boolean;
   /** Whether another block is to go on here. */
   preempts(): boolean;
   /** A wait finds its flag not there yet. */

@@ -52,8 +52,8 @@ export interface Setting {
   readonly detectsUnwritten: boolean;
   /** Whether blocks let others go on between steps, not only where they wait. */
   readonly preempts: boolean;
-  /** Whether loops over threads run from the last index to the first. */
-  readonly reversesThreads: boolean;
+  /** Whether loops over threads run from the last index to the first; `asked`: where the machine says so. */
+  readonly reversesThreads: boolean | "asked";
 }
 
 /** A setting without extras. */

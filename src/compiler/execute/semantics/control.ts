@@ -9,6 +9,7 @@ import { isFloat } from "../../types/dtype.js";
 import { walk } from "../../ir/visit.js";
 import { REDUCE } from "../../ir/functions.js";
 import { WRITE } from "../order/trace.js";
+import type { Setting } from "../setting.js";
 import type { Writer } from "../writer.js";
 import { region } from "./index.js";
 
@@ -61,10 +62,20 @@ function bound(w: Writer, v: Value): string {
   return w.known(v, "the bound of a loop");
 }
 
-function nested(w: Writer, { arguments: variables }: Region, bounds: Bounds, reverse: boolean, body: () => void): void {
+/** @param reverse whether from the last iteration to the first; `asked`: as the machine says */
+function nested(
+  w: Writer,
+  { arguments: variables }: Region,
+  bounds: Bounds,
+  reverse: Setting["reversesThreads"],
+  body: () => void,
+): void {
   bounds.forEach(([low, high], d) => {
     const v = w.index(variables[d]!);
-    w.line(reverse ? `for(let ${v}=${high}-1;${v}>=${low};${v}--){` : `for(let ${v}=${low};${v}<${high};${v}++){`);
+    if (reverse !== "asked")
+      return w.line(reverse ? `for(let ${v}=${high}-1;${v}>=${low};${v}--){` : `for(let ${v}=${low};${v}<${high};${v}++){`); // prettier-ignore
+    const step = w.variable("s", "M.reversesThreads?-1:1");
+    w.line(`for(let ${v}=${step}<0?${high}-1:${low};${v}>=${low}&&${v}<${high};${v}+=${step}){`);
   });
   body();
   w.line("}".repeat(bounds.length));

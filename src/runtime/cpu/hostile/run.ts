@@ -85,23 +85,19 @@ const CALLER = -1;
 /** Tries schedules until one fails. Throws what is not the kernel's fault. */
 export function runHostile(kernel: Kernel, manifest: Manifest, options: HostileOptions): HostileReport {
   const detectsUnwritten = options.allowsUnwritten !== true;
-  const programFor = (seed: number): Executable => {
-    const reversesThreads = seed % 3 === 2;
-    const key = `hostile${reversesThreads ? ", backwards" : ""}${detectsUnwritten ? "" : ", unwritten"}`;
-    return executableOf(kernel, {
-      ...plainSetting(key, NUMBERS),
-      observes: true,
-      hides: true,
-      detectsUnwritten,
-      preempts: true,
-      reversesThreads,
-    });
-  };
+  const program = executableOf(kernel, {
+    ...plainSetting(`hostile${detectsUnwritten ? "" : ", unwritten"}`, NUMBERS),
+    observes: true,
+    hides: true,
+    detectsUnwritten,
+    preempts: true,
+    reversesThreads: "asked",
+  });
   let steps = 0;
   for (let k = 0; k < options.schedules; k++) {
     options.onSchedule?.(k);
     const seed = options.seed + k;
-    const run = new HostileRun(kernel, manifest, options, programFor(seed), seed);
+    const run = new HostileRun(kernel, manifest, options, program, seed);
     let failure: HostileFailure | null;
     try {
       failure = run.run();
@@ -120,6 +116,7 @@ interface Task extends Candidate, Execution.Task {}
 /** Lets blocks go on everywhere, and tells the watch what it does not see itself. */
 class HostileMachine extends CpuMachine {
   watch: Watch | null = null;
+  reversesThreads = false;
 
   override enter(f: Execution.Block): void {
     super.enter(f);
@@ -185,6 +182,7 @@ class HostileRun {
     this.machine = new HostileMachine(kernel, dims, this.grid, arrays, offsets, written, faults, always, detects);
     this.watch = new Watch(kernel, this.grid, lengths, arrays, faults, this.strategy);
     this.machine.watch = this.watch;
+    this.machine.reversesThreads = seed % 3 === 2;
     this.startBlock = program.start(this.machine, this.watch, this.watch.tiles);
     this.started = ranks.map(() => 0);
     this.tasks = ranks.map(() => []);
