@@ -3,7 +3,7 @@ import type { Span } from "../../source.js";
 import { hasAxes, isHolder, leaderOf } from "../../types/mesh.js";
 import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
-import { equal, type Form, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
+import { equal, type Form, isZero, minus, ONE, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
@@ -86,6 +86,7 @@ class Memory {
 
   /** What a movement stores, piece by piece. */
   private madeIn({ movement: m, base, length, sources }: MovementPart, unit: Unit): readonly Held[] {
+    const { lengths } = this;
     // By offset in the movement; what each source holds there.
     let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
     for (const source of sources) {
@@ -100,9 +101,9 @@ class Memory {
         parts = parts.map((part) => ({ ...part, of: [...part.of, { text: "$0", leaves: [leaf] }] }));
         continue;
       }
-      const start = plus(base, distance);
+      const start = lengths.sum(base, distance);
       parts = parts.flatMap((part) => {
-        const [from, to] = [plus(start, part.from), plus(start, part.to)];
+        const [from, to] = [lengths.sum(start, part.from), lengths.sum(start, part.to)];
         return this.read(source.buffer, owner, from, to, unit.launch, m.span).map((h) => ({
           from: h.start === from ? part.from : minus(h.start, start),
           to: h.end === to ? part.to : minus(h.end, start),
@@ -111,8 +112,8 @@ class Memory {
       });
     }
     return parts.map(({ from, to, of }) => ({
-      start: plus(base, from),
-      end: plus(base, to),
+      start: lengths.sum(base, from),
+      end: lengths.sum(base, to),
       content: made(m.text, of),
     }));
   }

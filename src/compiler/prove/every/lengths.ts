@@ -12,6 +12,7 @@ import {
   type Form,
   isConstant,
   isZero,
+  keyOf,
   plus,
   substituted,
 } from "./forms.js";
@@ -112,6 +113,10 @@ export class Lengths {
   private readonly sources = new Map<readonly Source[], readonly Source[]>();
   private readonly forms = new Map<Form, Form>();
   private readonly parts = new Map<readonly Movement[], readonly MovementPart[]>();
+  /** By its terms: a sum that has been asked for. */
+  private readonly sums = new Map<Form, Map<Form, Form>>();
+  /** By its text: the one object for a form. */
+  private readonly ones = new Map<string, Form>();
 
   constructor(
     readonly program: Program,
@@ -165,7 +170,7 @@ export class Lengths {
     return Array.from({ length: constantOf(count) }, (_, turn) => ({
       movement,
       turn,
-      base: plus(base, turns.by, turn),
+      base: this.one(plus(base, turns.by, turn)),
       length: turns.by,
       sources: sources.map((s) => ({
         ...s,
@@ -188,8 +193,26 @@ export class Lengths {
   /** A form over expressions, as one over the parameters of the box. */
   form(f: Form): Form {
     let made = this.forms.get(f);
-    if (made === undefined) this.forms.set(f, (made = this.made(f)));
+    if (made === undefined) this.forms.set(f, (made = this.one(this.made(f))));
     return made;
+  }
+
+  /** One object for all equal forms: most of what is asked about them is then known by who they are. */
+  private one(f: Form): Form {
+    const key = keyOf(f);
+    const known = this.ones.get(key);
+    if (known === undefined) this.ones.set(key, f);
+    return known ?? f;
+  }
+
+  /** The sum of two forms. A kernel begins and ends at a few places, again and again. */
+  sum(a: Form, b: Form): Form {
+    if (b.size === 0) return a;
+    let known = this.sums.get(a);
+    if (known === undefined) this.sums.set(a, (known = new Map<Form, Form>()));
+    let sum = known.get(b);
+    if (sum === undefined) known.set(b, (sum = this.one(plus(a, b))));
+    return sum;
   }
 
   private made(f: Form): Form {
@@ -200,7 +223,8 @@ export class Lengths {
   }
 
   lengthOf(m: Movement): Form {
-    return "root" in m.length ? this.of(this.program.expressions.numbered(m.length.root)) : constant(m.length.constant);
+    const { length } = m;
+    return this.one("root" in length ? this.of(this.program.expressions.numbered(length.root)) : constant(length.constant)); // prettier-ignore
   }
 
   sizeOf(buffer: string): Form {
@@ -216,7 +240,7 @@ export class Lengths {
     let size = this.sizes.get(buffer);
     if (size !== undefined) return size;
     const { kernel, expressions } = this.program;
-    size = this.of(expressions.extent(of(kernel.buffers.find((b) => b.name === buffer)!.shape)));
+    size = this.one(this.of(expressions.extent(of(kernel.buffers.find((b) => b.name === buffer)!.shape))));
     this.sizes.set(buffer, size);
     return size;
   }

@@ -1,5 +1,5 @@
 /** Movements held against each other: whether all stay inside their buffers, and whether every two that meet are ordered. */
-import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product } from "./forms.js";
+import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
@@ -91,10 +91,10 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       );
     const touch = (name: string, owner: number, begin: Form, writes: boolean, by: Taker | undefined): void => {
       const { buffer, lanes } = packetsAt(name) ?? { buffer: name, lanes: null };
-      const elements = { start: begin, end: plus(begin, length) };
+      const elements = { start: begin, end: lengths.sum(begin, length) };
       const { start, end } = lanes === null ? elements : slotsOf(elements.start, elements.end, lanes, movement.span);
       const size = lanes === null ? lengths.sizeOf(buffer) : lengths.slotsIn(buffer);
-      const isInside = isAtLeastZero(start, ranges) && isAtLeastZero(minus(size, end), ranges);
+      const isInside = lengths.ends.isAtMost(ZERO, start) && lengths.ends.isAtMost(end, size);
       demand("inside", isInside, `an index may leave '${buffer}'`, movement.span);
       const at = `${owner < 0 ? unit.rank : owner} ${buffer}`;
       const packets = lanes === null ? null : { name, areTaken: movement.text === TAKEN };
@@ -113,7 +113,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       const distance = distanceOf(place);
       // What is made of packets is made by who takes them.
       if (packetsAt(buffer) !== null) continue;
-      if (distance !== null) touch(buffer, owner, plus(base, distance), false, movement.takers[i + 1]);
+      if (distance !== null) touch(buffer, owner, lengths.sum(base, distance), false, movement.takers[i + 1]);
       else checkRows(lengths, movement, buffer, place, base, length);
     }
   }
