@@ -118,8 +118,12 @@ export class Size {
   /** Of a sum or a difference. */
   plus(x: Size): Size {
     if (this.other !== x) {
-      const [degree, [a, b], under] = this.beside(x);
-      this.sum = new Size(degree, a + b, under);
+      const under = this.under.with(x.under);
+      this.sum = new Size(
+        Math.max(this.degreeOver(under), x.degreeOver(under)),
+        this.normOver(under) + x.normOver(under),
+        under,
+      );
       this.other = x;
     }
     return this.sum!;
@@ -148,18 +152,22 @@ export class Size {
   /** Of one of two: where the choice is made, coefficients are those of one side. */
   or(x: Size): Size {
     if (x === this) return this;
-    const [degree, [a, b], under] = this.beside(x);
-    return new Size(degree, Math.max(a, b), under);
+    const under = this.under.with(x.under);
+    return new Size(
+      Math.max(this.degreeOver(under), x.degreeOver(under)),
+      Math.max(this.normOver(under), x.normOver(under)),
+      under,
+    );
   }
 
-  private beside(x: Size): [degree: number, norms: [number, number], under: Under] {
-    const under = this.under.with(x.under);
-    const of = ({ degree, norm, under: own }: Size): [number, number] => [
-      degree + under.degree - own.degree,
-      own === under ? norm : norm * (under.norm / own.norm),
-    ];
-    const [[d, a], [e, b]] = [of(this), of(x)];
-    return [Math.max(d, e), [a, b], under];
+  /** The degree of the numerator, over a multiple of what this is divided by. */
+  private degreeOver(under: Under): number {
+    return this.degree + under.degree - this.under.degree;
+  }
+
+  /** The norm of the numerator, over a multiple of what this is divided by. */
+  private normOver(under: Under): number {
+    return this.under === under ? this.norm : this.norm * (under.norm / this.under.norm);
   }
 }
 

@@ -75,7 +75,7 @@ export class FieldAlgebra implements Algebra {
   }
 
   /** Number of a function; those of `Extremum` are negative. */
-  private tag(fn: string): number {
+  protected tag(fn: string): number {
     let tag = this.tags.get(fn);
     if (tag === undefined) this.tags.set(fn, (tag = this.tags.size));
     return tag;
@@ -315,9 +315,11 @@ export class FieldAlgebra implements Algebra {
   apply(fn: string, args: readonly Number_[], commutes = false): Residues {
     if (args.length === 1) return this.fields.standIn(this.tag(fn), [this.told(args[0]!)]);
     if (args.length === 2) {
-      // Most have two, and an array that is sorted would take more time than all else.
-      const [x, y] = [this.told(args[0]!), this.told(args[1]!)];
-      return this.fields.standIn(this.tag(fn), commutes && inOrder(x, y) > 0 ? [y, x] : [x, y]);
+      const x = this.told(args[0]!);
+      const y = this.told(args[1]!);
+      return commutes && inOrder(x, y) > 0
+        ? this.fields.standInOfTwo(this.tag(fn), y, x)
+        : this.fields.standInOfTwo(this.tag(fn), x, y);
     }
     const of = args.map((a) => this.told(a));
     if (commutes) of.sort(inOrder);
@@ -350,6 +352,6 @@ export class FieldAlgebra implements Algebra {
 }
 
 /** One order of residues, whatever they stand for. */
-function inOrder(x: Residues, y: Residues): number {
+export function inOrder(x: Residues, y: Residues): number {
   return x.p - y.p || x.q - y.q || x.r - y.r;
 }

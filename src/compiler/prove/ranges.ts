@@ -19,15 +19,16 @@ export function both(n: number): Range {
 /** What a function of whole numbers gives; null of ops that are none, and where nothing is known. */
 export function rangeOf(op: Op, operands: readonly Range[]): Range {
   const range = resultOf(op, operands);
+  if (range === null) return null;
   const kind = scalarOf(op.results[0]!.type);
   // What wraps is not followed, nor what doubles do not count exactly.
   const [least, most] = [REDUCE.max.identity(kind), REDUCE.min.identity(kind)];
-  return range !== null && range[0] >= least && range[1] <= most ? counted(range) : null;
+  return range[0] >= least && range[1] <= most ? counted(range) : null;
 }
 
 /** A range whose ends doubles count exactly. */
 function counted(range: Range): Range {
-  return range !== null && range.every(Number.isSafeInteger) ? range : null;
+  return range !== null && Number.isSafeInteger(range[0]) && Number.isSafeInteger(range[1]) ? range : null;
 }
 
 /** Of the length of a dimension, by what the dimensions may be. */

@@ -120,6 +120,21 @@ export class Fields {
     return this.from(a, b, c);
   }
 
+  /** The same of two values: most functions that are made so have two, and lists of them would take more time than all else. */
+  standInOfTwo(tag: number, x: Residues, y: Residues): Residues {
+    const [k, l, m, n] = this.key;
+    let a = mixed((mixed((tag + STEP) | 0) ^ k) + n);
+    let b = mixed((mixed((tag + 0x6a09e667) | 0) ^ l) + n);
+    let c = mixed((mixed((tag + 0x3c6ef372) | 0) ^ m) + n);
+    a = mixed(mixed((mixed((a ^ x.p) + STEP) ^ x.q) + STEP) ^ x.r);
+    b = mixed(mixed((mixed((b ^ x.r) + STEP) ^ x.p) + STEP) ^ x.q);
+    c = mixed(mixed((mixed((c ^ x.q) + STEP) ^ x.r) + STEP) ^ x.p);
+    a = mixed((mixed((mixed((a ^ y.p) + STEP) ^ y.q) + STEP) ^ y.r) + 1);
+    b = mixed((mixed((mixed((b ^ y.r) + STEP) ^ y.p) + STEP) ^ y.q) + 1);
+    c = mixed((mixed((mixed((c ^ y.q) + STEP) ^ y.r) + STEP) ^ y.p) + 1);
+    return this.from(a, b, c);
+  }
+
   plus(x: Residues, y: Residues): Residues {
     const { p, q, r } = this;
     return new Residues(plus(x.p, y.p, p), plus(x.q, y.q, q), plus(x.r, y.r, r), x.size.plus(y.size));

@@ -277,12 +277,14 @@ export class Search {
       return true;
     };
     // An iteration needs bounds that include it.
-    for (const { op, loop } of this.steps)
-      for (const [d, variable] of (loop ? op.regions[0]!.arguments : []).entries()) {
+    for (const { op, loop } of this.steps) {
+      if (!loop) continue;
+      for (const [d, variable] of op.regions[0]!.arguments.entries()) {
         const i = this.numbers.get(variable)!;
         if (!within(op.operands[2 * d]!, -Infinity, box.high[i]!)) return false;
         if (!within(op.operands[2 * d + 1]!, box.low[i]! + 1, Infinity)) return false;
       }
+    }
     for (const test of this.tests) {
       if ("value" in test) {
         if (!within(test.value, test.is, test.is === 0 ? 0 : Infinity)) return false;
