@@ -46,9 +46,24 @@ interface Iterating {
   readonly isOfBlocks: boolean;
 }
 
-/** Counts what one rank does. @param kernel at device level, barriers expanded */
+/** By kernel: what was counted, by rank, grid and lengths. */
+const counted = new WeakMap<Kernel, Map<string, RankWork>>();
+
+/** Of larger worlds what was counted would fill the memory. */
+const MOST_KEPT_RANKS = 8;
+
+/**
+ * Counts what one rank does. Plans ask for the same on machines with other numbers, and for the same lengths along several ways.
+ * @param kernel at device level, barriers expanded
+ */
 export function workOfRank(kernel: Kernel, rank: number, dims: DimValues, grid = gridOf(kernel, dims)): RankWork {
-  return new Counter(kernel, rank, dims, grid).run();
+  if (kernel.world > MOST_KEPT_RANKS) return new Counter(kernel, rank, dims, grid).run();
+  let known = counted.get(kernel);
+  if (known === undefined) counted.set(kernel, (known = new Map<string, RankWork>()));
+  const key = JSON.stringify([rank, grid, dims]);
+  let work = known.get(key);
+  if (work === undefined) known.set(key, (work = new Counter(kernel, rank, dims, grid).run()));
+  return work;
 }
 
 /** Buffers of own memory that were loaded from, by the number of their index. */
