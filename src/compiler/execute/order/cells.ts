@@ -1,5 +1,5 @@
 /** What the accesses so far have left at each element of all memories: the last write, and the reads since. */
-import { type Trace, twice } from "./trace.js";
+import { type Trace, longer } from "./trace.js";
 
 /** For no write and no list of reads: accesses and nodes are numbered from 1 here, so that new tables need no filling. */
 export const NONE = 0;
@@ -41,7 +41,7 @@ export class Cells {
       const { length } = this.trace.memories[m]!;
       const base = (this.bases[m] = this.places);
       this.places += length + 1;
-      while (this.places * CELL_FIELDS > this.table.length) this.table = twice(this.table);
+      while (this.places * CELL_FIELDS > this.table.length) this.table = longer(this.table);
       for (let i = 0; i < length; i += LONGEST)
         this.table[(base + i) * CELL_FIELDS] = base + Math.min(length, i + LONGEST);
       // Behind the last element: a place that no access splits.
@@ -77,7 +77,7 @@ export class Cells {
     if (node !== NONE) this.free = this.nodes[node * CELL_FIELDS + 2]!;
     else {
       node = this.used++;
-      if (node * CELL_FIELDS === this.nodes.length) this.nodes = twice(this.nodes);
+      if (node * CELL_FIELDS === this.nodes.length) this.nodes = longer(this.nodes);
     }
     const { nodes } = this;
     let row = node * CELL_FIELDS;

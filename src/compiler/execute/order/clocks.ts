@@ -5,7 +5,7 @@
  */
 import { type KnowledgeTable, NOTHING } from "./knowledge.js";
 import type { SignalKind, Strand, StrandOf } from "./flags.js";
-import { SEGMENT_FIELDS, type Trace, twice } from "./trace.js";
+import { SEGMENT_FIELDS, type Trace, longer } from "./trace.js";
 
 /** A signal that ends a segment, as far as its knowledge goes. */
 interface Teller extends StrandOf {
@@ -42,7 +42,7 @@ export class Clocks {
 
   /** A segment starts. */
   enter(segment: number): void {
-    if (segment >= this.segments.length) this.segments = twice(this.segments);
+    if (segment >= this.segments.length) this.segments = longer(this.segments);
     const row = segment * SEGMENT_FIELDS;
     const { segments } = this.trace;
     this.segments[segment] = this.known(segments[row]!, segments[row + 2]!);
@@ -113,7 +113,7 @@ export class Clocks {
   /** A strand has waited and gained knowledge. @param isAside see `WaitKind` */
   learn(strand: Strand, entity: number, gained: number, isAside = false): void {
     const known = this.known(strand, entity);
-    while (strand >= this.learnt.length) this.learnt = twice(this.learnt);
+    while (strand >= this.learnt.length) this.learnt = longer(this.learnt);
     this.learnt[strand] = this.knowledge.join(known, gained);
     if (!isAside) this.waited[entity]!.push(strand);
   }

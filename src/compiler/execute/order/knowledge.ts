@@ -6,7 +6,7 @@
  * sides more often than not. Phases lie in one table, a row for those of many numbers.
  */
 import type { Strand } from "./flags.js";
-import { ENTITY, PHASE, STRAND_FIELDS, type Trace, twice } from "./trace.js";
+import { ENTITY, PHASE, STRAND_FIELDS, type Trace, longer } from "./trace.js";
 
 export const NOTHING = 0;
 
@@ -45,7 +45,7 @@ export class KnowledgeTable {
   /** New knowledge, with the phases of another. */
   private withSegments(of: number, segments: ReadonlyMap<Strand, number> | null): number {
     const knowledge = this.segments.push(segments) - 1;
-    if (knowledge === this.rows.length) this.rows = twice(this.rows);
+    if (knowledge === this.rows.length) this.rows = longer(this.rows);
     this.rows[knowledge] = this.rows[of]!;
     return knowledge;
   }
@@ -55,7 +55,7 @@ export class KnowledgeTable {
     const { entities } = this;
     const knowledge = this.withSegments(of, segments);
     const row = this.rowCount++ * entities;
-    if (row + entities > this.phases.length) this.phases = twice(this.phases);
+    if (row + entities > this.phases.length) this.phases = longer(this.phases);
     const from = this.rows[of]!;
     this.phases.copyWithin(row, from, from + entities);
     this.rows[knowledge] = row;

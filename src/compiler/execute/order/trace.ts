@@ -62,8 +62,8 @@ export const FIELDS = 7;
 /** Accesses in one of `Trace.tables`: a power of two, so that shifts find the table and the row. */
 const TABLE_BITS = 15;
 export const TABLE_ROWS = 1 << TABLE_BITS;
-/** Accesses that the first table has room for at first: a power of two, too. */
-const FIRST_ROWS = 1 << 9;
+/** Accesses that the first table has room for at first. */
+const FIRST_ROWS = 1 << 11;
 
 function holdsMovers(kernel: Kernel): boolean {
   let holds = false;
@@ -75,9 +75,12 @@ function holdsMovers(kernel: Kernel): boolean {
 const MOST_ACCESSES = 40_000_000;
 const MOST_EVENTS = 2_000_000;
 
+/** Up to this length lists grow fast: what is copied as they grow takes more time than what is left over takes memory. */
+const SHORT_LIST = 1 << 18;
+
 /** A longer list with the same start; the rest is zero. */
-export function twice(a: Int32Array): Int32Array<ArrayBuffer> {
-  const larger = new Int32Array(a.length * 2);
+export function longer(a: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(a.length * (a.length < SHORT_LIST ? 4 : 2));
   larger.set(a);
   return larger;
 }
@@ -216,7 +219,7 @@ export class Trace {
   strand(entity: number, launch: number): Strand {
     const strand = this.strandCount++;
     const at = strand * STRAND_FIELDS;
-    if (at + STRAND_FIELDS > this.strands.length) this.strands = twice(this.strands);
+    if (at + STRAND_FIELDS > this.strands.length) this.strands = longer(this.strands);
     const { strands } = this;
     strands[at + ENTITY] = entity;
     strands[at + PHASE] = this.phases[entity]!;
@@ -267,7 +270,7 @@ export class Trace {
     if (this.eventCount === MOST_EVENTS)
       throw new CannotTell("there are too many signals, waits and barriers of blocks at this shape to hold them all");
     const at = this.eventCount++ * EVENT_FIELDS;
-    if (at + EVENT_FIELDS > this.events.length) this.events = twice(this.events);
+    if (at + EVENT_FIELDS > this.events.length) this.events = longer(this.events);
     this.events[at] = kind;
     this.events[at + 1] = about;
     this.events[at + 2] = this.segmentCount;
@@ -297,11 +300,11 @@ export class Trace {
     strands[at + ACTED] = 1;
     let segment = strands[at + SEGMENT_ID]!;
     if (segment < 0) segment = this.startSegment(strand);
-    while (memory >= this.latest.length) this.latest = twice(this.latest);
+    while (memory >= this.latest.length) this.latest = longer(this.latest);
     if (copy === 0 && this.goesOn(segment, op, memory, start, length, kind)) return;
     let row = (this.accesses & (TABLE_ROWS - 1)) * FIELDS;
     let table = this.tables[this.accesses >> TABLE_BITS];
-    if (table === undefined || row === table.length) table = this.longerTable(table);
+    if (table === undefined || row === table.length) table = this.nextTable(table);
     table[row++] = segment;
     table[row++] = memory;
     table[row++] = start;
@@ -336,7 +339,7 @@ export class Trace {
   protected startSegment(strand: Strand): number {
     const id = this.segmentCount++;
     let row = id * SEGMENT_FIELDS;
-    if (row === this.segments.length) this.segments = twice(this.segments);
+    if (row === this.segments.length) this.segments = longer(this.segments);
     const { segments, strands } = this;
     const at = strand * STRAND_FIELDS;
     segments[row++] = strand;
@@ -393,11 +396,15 @@ export class Trace {
     return true;
   }
 
-  /** A new table, or the last one with more rows: most traces need a small part of a whole table. */
-  private longerTable(last: Int32Array | undefined): Int32Array {
+  /** A new table, or the first one as long as others: most traces need a small part of that. */
+  private nextTable(last: Int32Array | undefined): Int32Array {
     if (this.accesses > MOST_ACCESSES)
       throw new CannotTell("there are too many accesses at this shape to hold them all; try a smaller one");
-    if (last !== undefined) return (this.tables[this.tables.length - 1] = twice(last));
+    if (last !== undefined) {
+      const whole = new Int32Array(FIELDS * TABLE_ROWS);
+      whole.set(last);
+      return (this.tables[this.tables.length - 1] = whole);
+    }
     const table = new Int32Array(FIELDS * (this.tables.length === 0 ? FIRST_ROWS : TABLE_ROWS));
     this.tables.push(table);
     return table;
