@@ -53,6 +53,8 @@ const WEAK = 2 ** (-40 / 3);
 /** Three prime fields, and members of them as if they were random. */
 export class Fields {
   private readonly members: Residues[] = [];
+  /** The size that was asked about last, as the next is most often, if it is not weak. */
+  private lastStrong: Size = Size.MEMBER;
   readonly p: number;
   readonly q: number;
   readonly r: number;
@@ -76,9 +78,11 @@ export class Fields {
    * divides all coefficients, as few of the primes do, or where the members are a root.
    */
   isWeak(size: Size): boolean {
-    if (size === Size.MEMBER) return false;
+    if (size === Size.MEMBER || size === this.lastStrong) return false;
     const dividing = Math.floor(Math.log2(size.wholeNorm) / this.least);
-    return !(size.wholeDegree / 2 ** this.least + dividing / this.primes <= WEAK);
+    const isStrong = size.wholeDegree / 2 ** this.least + dividing / this.primes <= WEAK;
+    if (isStrong) this.lastStrong = size;
+    return !isStrong;
   }
 
   /**

@@ -80,16 +80,16 @@ export function product(a: Form, b: Form): Form {
 
 export function equal(a: Form, b: Form): boolean {
   if (a === b || a.size !== b.size) return a === b;
-  for (const [key, n] of a) if (b.get(key) !== n) return false;
+  for (const key of a.keys()) if (b.get(key) !== a.get(key)) return false;
   return true;
 }
 
 /** One text for equal polynomials. */
 export function keyOf(f: Form): string {
-  const terms = [...f];
-  if (terms.length > 1) terms.sort(([a], [b]) => (a < b ? -1 : 1));
+  const keys = [...f.keys()];
+  if (keys.length > 1) keys.sort();
   let text = "";
-  for (const [key, n] of terms) text += `${text === "" ? "" : "+"}${n}${key === "" ? "" : `*${key}`}`;
+  for (const key of keys) text += `${text === "" ? "" : "+"}${f.get(key)!}${key === "" ? "" : `*${key}`}`;
   return text;
 }
 
@@ -289,16 +289,25 @@ function quotientByProduct(f: Form, by: Form, ranges: Ranges): Form {
 export function divided(f: Form, by: Form): Form {
   const [[divisor, n]] = by as unknown as readonly [readonly [string, number]];
   const whole = new Map<string, number>();
-  for (const [key, times] of f) {
-    const left = [...factors(key)];
-    const isMultiple = factors(divisor).every((name) => {
-      const at = left.indexOf(name);
-      if (at >= 0) left.splice(at, 1);
-      return at >= 0;
-    });
-    if (isMultiple && times % n === 0) whole.set(left.join("*"), times / n);
-  }
+  f.forEach((times, key) => {
+    if (times % n !== 0) return;
+    const left = withoutFactors(key, divisor);
+    if (left !== null) whole.set(left, times / n);
+  });
   return whole;
+}
+
+/** A product of parameters over another; null where it is no multiple of that. */
+function withoutFactors(key: string, divisor: string): string | null {
+  if (divisor === "") return key;
+  if (key === divisor) return "";
+  const left = [...factors(key)];
+  for (const name of factors(divisor)) {
+    const at = left.indexOf(name);
+    if (at < 0) return null;
+    left.splice(at, 1);
+  }
+  return left.join("*");
 }
 
 function quotientByNumber(f: Form, by: number, ranges: Ranges): Form {
