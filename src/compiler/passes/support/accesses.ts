@@ -3,6 +3,7 @@
  * constant ones, are gone through iteration by iteration; conditions that this rank can decide are decided.
  */
 import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { definitionOf } from "../../ir/ops.js";
 import { isNear } from "../../machine/reach.js";
 import type { Span } from "../../source.js";
 import { areDisjoint, type Interval } from "./forms.js";
@@ -65,6 +66,41 @@ export function iterationsOf(
   return Array.from({ length: Math.max(0, hi - lo) }, (_, k) => lo + k);
 }
 
+/**
+ * The body of a loop or fold as a rank comes to it: a scope for each iteration, where iterations are known and few, else one for any of them.
+ * Iterations in which nothing is done are left out where an equality decides: of a loop that looks for a peer, all but one.
+ */
+export function* scopesInside(op: Op, values: RankValues): Iterable<RankValues> {
+  const iterations = isSpread(op) ? null : iterationsOf(op, values);
+  if (iterations === null) {
+    const inside = values.insideLoop(op);
+    if (inside !== null) yield inside;
+    return;
+  }
+  const equality = iterations.length > 1 ? equalityOf(op) : null;
+  const acting = equality === null ? iterations : values.whereEqual(op, equality, iterations);
+  for (const iteration of acting) yield values.atIteration(op, iteration);
+}
+
+const knownEqualities = new WeakMap<Op, readonly [Value, Value] | null>();
+
+/** Two values without whose equality an iteration of a loop does nothing; null if the loop is none of that kind. */
+export function equalityOf(loop: Op): readonly [Value, Value] | null {
+  let known = knownEqualities.get(loop);
+  if (known === undefined) knownEqualities.set(loop, (known = findEquality(loop)));
+  return known;
+}
+
+function findEquality({ name, regions }: Op): readonly [Value, Value] | null {
+  const { ops } = regions[0]!;
+  const [only, ...others] = ops.filter((op) => definitionOf(op.name).effect !== "pure");
+  if (name !== "for" || only?.name !== "if" || others.length > 0 || only.regions[1]!.ops.length > 0) return null;
+  const condition = ops.find((op) => op.results[0] === only.operands[0]);
+  if (condition?.name !== "compare" || condition.attributes["fn"] !== "eq") return null;
+  const [a, b] = condition.operands as [Value, Value];
+  return [a, b];
+}
+
 export class AccessCollector {
   private found = new Map<string, Access>();
 
@@ -101,13 +137,7 @@ export class AccessCollector {
       case "contract":
       case "for": {
         const [body] = op.regions as [Region];
-        const iterations = isSpread(op) ? null : iterationsOf(op, values);
-        if (iterations !== null) {
-          for (const iteration of iterations) this.region(body, values.inIteration(op, iteration), tiles);
-          return;
-        }
-        const inside = values.insideLoop(op);
-        if (inside !== null) this.region(body, inside, isSpread(op) ? (tiles ?? op) : tiles);
+        for (const inside of scopesInside(op, values)) this.region(body, inside, isSpread(op) ? (tiles ?? op) : tiles);
       }
     }
   }

@@ -17,6 +17,7 @@ import {
 import { type BinaryFunction, type Comparison, definitionOf } from "../../ir/ops.js";
 import type { Copy, CopyEnd } from "../../manifest-steps.js";
 import { extent, type Extent, type ExtentOp, productOf, sameExtent } from "../../types/extent.js";
+import { equalityOf } from "./accesses.js";
 import type { Definitions } from "./analysis.js";
 
 /** Ranks for which lists are written out, and the most copies of one rank. */
@@ -80,6 +81,7 @@ class CopyReader {
   /** The tile loop around, its variables the outermost first. */
   private tiles: readonly Value[] = [];
   private loop: Op | null = null;
+  private readonly fixed = new Map<Value, Linear | null>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -116,11 +118,30 @@ class CopyReader {
       return false;
     if (hi - lo > MOST_COPIES) return false;
     const variable = op.regions[0]!.arguments[0]!;
-    for (let iteration = lo; iteration < hi; iteration++) {
+    for (const iteration of this.acting(op, lo, hi)) {
       this.numbers.set(variable, iteration);
       if (!this.read(op.regions[0]!.ops)) return false;
     }
     return true;
+  }
+
+  /** Iterations of a loop in which something may be done: of one that looks for a peer, all but one do nothing. */
+  private acting(op: Op, lo: number, hi: number): readonly number[] {
+    const all = Array.from({ length: Math.max(0, hi - lo) }, (_, k) => lo + k);
+    const equality = all.length > 1 ? equalityOf(op) : null;
+    if (equality === null) return all;
+    const variable = op.regions[0]!.arguments[0]!;
+    const around = this.tiles;
+    this.numbers.delete(variable);
+    this.tiles = [variable];
+    const [a, b] = equality.map((v) => this.linear(v));
+    this.tiles = around;
+    if (a == null || b == null) return all;
+    const factorOf = ({ factors }: Linear): Extent => factors.get(variable) ?? 0;
+    const numbers = [extent("sub", a.base, b.base), extent("sub", factorOf(a), factorOf(b))];
+    const [constant, factor] = numbers as [number, number];
+    if (numbers.some((n) => typeof n !== "number")) return all;
+    return all.filter((iteration) => constant + factor * iteration === 0);
   }
 
   private readTiles(op: Op): boolean {
@@ -200,7 +221,15 @@ class CopyReader {
     return linear === null || linear.factors.size > 0 ? null : linear.base;
   }
 
+  /** What depends on no loop is the same wherever it stands. */
   private linear(v: Value): Linear | null {
+    if (this.definitions.argumentsOf(v).length > 0) return this.computed(v);
+    let known = this.fixed.get(v);
+    if (known === undefined) this.fixed.set(v, (known = this.computed(v)));
+    return known;
+  }
+
+  private computed(v: Value): Linear | null {
     const number = this.numbers.get(v);
     if (number !== undefined) return { base: number, factors: new Map() };
     if (this.tiles.includes(v)) return { base: 0, factors: new Map([[v, 1]]) };

@@ -1,7 +1,7 @@
 /** Which ops go to ranks that share no addresses with the one that carries them out. */
 import { isNear, type Reach } from "../../machine/reach.js";
 import { isRemote, type Kernel, memoryOperands, type Op, type Region } from "../../ir/module.js";
-import { isSpread, iterationsOf } from "./accesses.js";
+import { scopesInside } from "./accesses.js";
 import { Definitions } from "./analysis.js";
 import { RankValues } from "./rank-values.js";
 
@@ -40,12 +40,7 @@ export function farOps(kernel: Kernel, reach: Reach): FarOps {
     }
     const [body] = op.regions;
     if (body === undefined) return;
-    const iterations = isSpread(op) ? null : iterationsOf(op, values);
-    if (iterations !== null) for (const iteration of iterations) region(body, values.inIteration(op, iteration));
-    else {
-      const inside = values.insideLoop(op);
-      if (inside !== null) region(body, inside);
-    }
+    for (const inside of scopesInside(op, values)) region(body, inside);
   };
   for (let rank = 0; rank < kernel.world; rank++) region(kernel.body, RankValues.of(definitions, rank));
   return { far, near };

@@ -62,6 +62,8 @@ export class Form {
   /** Whether it is at least `n` more than another one, whatever the symbols of both are; false where that is not known. */
   exceeds(other: Form, n: number): boolean {
     if (this.constant - other.constant < n) return false;
+    // Most are numbers.
+    if (this.terms.size === 0 && other.terms.size === 0) return true;
     for (const [s, f] of other.terms) if (f > (this.terms.get(s) ?? 0)) return false;
     for (const [s, f] of this.terms) if (f < 0 && f < (other.terms.get(s) ?? 0)) return false;
     return true;

@@ -4,7 +4,7 @@ import { walk } from "../../ir/visit.js";
 import type { Span } from "../../source.js";
 import { DTYPES } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
-import { iterationsOf } from "./accesses.js";
+import { scopesInside } from "./accesses.js";
 import { type Definitions } from "./analysis.js";
 import { areDisjoint, type Interval } from "./forms.js";
 import { boundsOf, isAllRanks, type Step, tripCount } from "./nests.js";
@@ -298,13 +298,7 @@ export class Planner {
           if (condition === null || (condition !== 0) === (i === 0)) region(r, values);
         });
       } else if (op.regions.length > 0) {
-        const iterations = isTiles(op) ? null : iterationsOf(op, values);
-        if (iterations !== null)
-          for (const iteration of iterations) region(op.regions[0]!, values.inIteration(op, iteration));
-        else {
-          const inside = values.insideLoop(op);
-          if (inside !== null) region(op.regions[0]!, inside);
-        }
+        for (const inside of scopesInside(op, values)) region(op.regions[0]!, inside);
       }
     };
     for (let rank = 0; rank < this.kernel.world; rank++) visit(nest, RankValues.of(this.definitions, rank));

@@ -44,17 +44,37 @@ export class RankValues {
     return found.get(op) as T;
   }
 
-  /** The scope of the body of a loop or fold in the iteration where its one variable is `iteration`. */
+  /** The scope of the body of a loop or fold in the iteration where its one variable is `iteration`, kept for who comes again. */
   inIteration(loop: Op, iteration: number): RankValues {
     const ofLoops = (this.iterations ??= new Map<Op, Map<number, RankValues>>());
     const iterations = ofLoops.get(loop) ?? new Map<number, RankValues>();
     ofLoops.set(loop, iterations);
     let scope = iterations.get(iteration);
-    if (scope === undefined) {
-      const given = new Map([[loop.regions[0]!.arguments[0]!, Form.of(iteration)]]);
-      iterations.set(iteration, (scope = new RankValues(this.definitions, this.rank, this, given, this.bounds)));
-    }
+    if (scope === undefined) iterations.set(iteration, (scope = this.atIteration(loop, iteration)));
     return scope;
+  }
+
+  /** The same for who comes once: nothing keeps the scope, and there may be many. */
+  atIteration(loop: Op, iteration: number): RankValues {
+    const given = new Map([[loop.regions[0]!.arguments[0]!, Form.of(iteration)]]);
+    return new RankValues(this.definitions, this.rank, this, given, this.bounds);
+  }
+
+  /** Those of a loop's iterations in which two values of its body may be equal: where they differ by a multiple of its variable, there is one. */
+  whereEqual(loop: Op, [a, b]: readonly [Value, Value], iterations: readonly number[]): readonly number[] {
+    const inside = this.insideLoop(loop);
+    const [left, right] = [inside?.form(a) ?? null, inside?.form(b) ?? null];
+    if (left === null || right === null) return iterations;
+    const { constant, terms } = left.minus(right);
+    if (terms.size === 0) return constant === 0 ? iterations : [];
+    const factor = terms.get(this.symbolOf(loop.regions[0]!.arguments[0]!));
+    if (terms.size > 1 || factor === undefined) return iterations;
+    return iterations.filter((iteration) => constant + factor * iteration === 0);
+  }
+
+  /** What the variable of a loop is called where its value is not known. */
+  private symbolOf(variable: Value): string {
+    return `@${this.definitions.key(variable)}`;
   }
 
   /** The scope of a loop's body whose variables may be any in their ranges; null if the loop surely has no iteration. */
@@ -76,7 +96,7 @@ export class RankValues {
       if (start !== null) given.set(lo, start);
       const end = length ?? this.endOf(lo, hi, start);
       if (start !== null && end !== null && start.exceeds(end, 0)) return null;
-      const name = `@${this.definitions.key(variables[d]!)}`;
+      const name = this.symbolOf(variables[d]!);
       given.set(variables[d]!, Form.symbol(name));
       bounds.set(name, { lo: start, hi: end?.plus(Form.of(-1)) ?? null });
     }

@@ -22,6 +22,12 @@ export interface SyncDomain {
   readonly values: readonly (readonly RankValues[])[];
 }
 
+/** Whether iterations of a loop need order, or what is in them, and how many accesses were looked at to find out. */
+interface LoopNeeds {
+  readonly needs: boolean;
+  readonly looks: number;
+}
+
 export class SyncKernel {
   readonly definitions: Definitions;
   readonly varying: ReadonlySet<Value>;
@@ -43,6 +49,8 @@ export class SyncKernel {
   private readonly reach: Reach;
   /** What an access is called in launches that have the other copy of its buffer. */
   private readonly others = new Map<Access, Access>();
+  /** What was found of loops in a scope of the first rank that was followed through them. */
+  private readonly loops = new WeakMap<RankValues, Map<Op, LoopNeeds>>();
   /** What messages touch, by launch's parity and by domain. */
   private readonly messages = new Map<Op, (readonly (readonly Access[])[])[]>();
 
@@ -95,6 +103,13 @@ export class SyncKernel {
         found[domainOf(own.rank, this.reach)]!.push(own);
       }
     return found;
+  }
+
+  /** What was found of loops whose ranks have such values, the first of them these. */
+  loopsIn(first: RankValues): Map<Op, LoopNeeds> {
+    const known = this.loops.get(first) ?? new Map<Op, LoopNeeds>();
+    this.loops.set(first, known);
+    return known;
   }
 
   otherCopy(access: Access): Access {

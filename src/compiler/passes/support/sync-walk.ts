@@ -214,9 +214,23 @@ export class SyncWalk {
   private ordersItself(op: Op, values: readonly RankValues[]): boolean {
     const { ordered } = this.shared;
     if (ordered.has(op)) return true;
-    const needs = hasSync(op) || this.isPlannedInside(op) || this.needsInside(op, values);
+    const needs = hasSync(op) || this.isPlannedInside(op) || this.isNeededInside(op, values);
     if (needs) ordered.add(op);
     return needs;
+  }
+
+  /** What is found of a loop without synchronisation is the same in every walk, and so is what it took to look at. */
+  private isNeededInside(op: Op, values: readonly RankValues[]): boolean {
+    const { shared } = this;
+    const known = shared.loopsIn(values[0]!);
+    let found = known.get(op);
+    if (found !== undefined) shared.looks += found.looks;
+    else {
+      const before = shared.looks;
+      const needs = this.needsInside(op, values);
+      known.set(op, (found = { needs, looks: shared.looks - before }));
+    }
+    return found.needs;
   }
 
   private isPlannedInside(op: Op): boolean {
@@ -237,7 +251,9 @@ export class SyncWalk {
       for (const iteration of iterations) {
         // Iterations in any order promise not to touch what others write.
         if (op.attributes["map"] === "ranks") probe.order = this.newOrder();
-        probe.oneIteration(op, values, iteration);
+        // What is seen here is not kept: most loops are then one step.
+        const inside = values.map((v) => v.atIteration(op, iteration));
+        probe.within(`/${iteration}`, () => probe.sequence(body.ops, inside));
       }
     return probe.missing.length > 0;
   }
