@@ -16,14 +16,14 @@ export function expandMessages(kernel: Kernel): Kernel {
   const { ranksPerDomain: _, ...whole } = kernel;
   const definitions = new Definitions(kernel);
   const collector = new AccessCollector(kernel);
-  const ranks = Array.from({ length: kernel.world }, (__, r) => RankValues.of(definitions, r));
   const ops = kernel.body.ops.flatMap((op) => {
     // Beside messages goes on only what touches nothing of theirs, so that here each may end where it begins.
     if (op.name === "message_wait") return [];
     if (op.name !== "message") return [op];
     const [senders, receivers] = [RankPairs.self(kernel.world), RankPairs.self(kernel.world)];
-    for (const values of ranks)
-      for (const { writes, rank, owner } of collector.of(op, values)) {
+    const valuesOf = RankValues.ofEach(definitions);
+    for (let r = 0; r < kernel.world; r++)
+      for (const { writes, rank, owner } of collector.of(op, valuesOf(r))) {
         if (!writes) continue;
         senders.add(rank, owner);
         receivers.add(owner, rank);

@@ -39,17 +39,17 @@ function isMessage(op: Op): boolean {
 function touchedBy(ops: readonly Op[], kernel: Kernel): readonly (readonly Access[])[] {
   const definitions = new Definitions(kernel);
   const collector = new AccessCollector(kernel);
-  const touched = ops.map(() => new Map<string, Access>());
-  // Rank by rank, so that what is known of one is forgotten before the next.
-  for (let rank = 0; rank < kernel.world; rank++) {
-    const values = RankValues.of(definitions, rank);
-    for (const [i, op] of ops.entries())
-      for (const access of collector.of(op, values)) {
+  return ops.map((op) => {
+    // Op by op and rank by rank, so that what is known of one is forgotten before the next.
+    const valuesOf = RankValues.ofEach(definitions);
+    const touched = new Map<string, Access>();
+    for (let rank = 0; rank < kernel.world; rank++)
+      for (const access of collector.of(op, valuesOf(rank))) {
         const any = accessOf({ ...access, rank: access.owner, position: null });
-        if (!touched[i]!.has(any.key)) touched[i]!.set(any.key, any);
+        if (!touched.has(any.key)) touched.set(any.key, any);
       }
-  }
-  return touched.map((accesses) => [...accesses.values()]);
+    return [...touched.values()];
+  });
 }
 
 /** For each op the earlier ones that it must come after, by number; null if there is too much to look at. */

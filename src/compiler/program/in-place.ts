@@ -6,8 +6,9 @@
  * Within a step nothing can, so there an element that is stored may be loaded by the same rank alone, in the same iteration, before.
  */
 import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
-import { type Access, accessOf, isSpread, iterationsOf, mayConflict } from "../passes/support/accesses.js";
+import { type Access, accessOf, mayConflict } from "../passes/support/accesses.js";
 import { Definitions, rankVarying } from "../passes/support/analysis.js";
+import { isSpread, iterationsOf } from "../passes/support/iterations.js";
 import { RankValues } from "../passes/support/rank-values.js";
 
 /** Pairs of a load and a store that are compared; a way with more of them is left out. */

@@ -11,6 +11,7 @@ import { ranksOfDomain } from "../machine/reach.js";
 import type { Copy } from "../manifest-steps.js";
 import { Definitions } from "../passes/support/analysis.js";
 import { copiesOfRank } from "../passes/support/copies.js";
+import { RankValues } from "../passes/support/rank-values.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent } from "../types/extent.js";
 
@@ -49,8 +50,15 @@ function listsOf(
   definitions: Definitions,
 ): Map<number, Copy[]> | null {
   const lists = new Map<number, Copy[]>();
+  const valuesOf = RankValues.ofEach(definitions);
   for (const rank of ranks) {
-    const list = copiesOfRank(rank, op.regions[0]!.ops, kernel, definitions, ({ role }) => role === "scratch");
+    const list = copiesOfRank(
+      valuesOf(rank),
+      op.regions[0]!.ops,
+      kernel,
+      definitions,
+      ({ role }) => role === "scratch",
+    );
     if (list === null) return null;
     lists.set(rank, list);
   }

@@ -3,10 +3,10 @@
  * constant ones, are gone through iteration by iteration; conditions that this rank can decide are decided.
  */
 import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
-import { definitionOf } from "../../ir/ops.js";
 import { isNear } from "../../machine/reach.js";
 import type { Span } from "../../source.js";
 import { areDisjoint, type Interval } from "./forms.js";
+import { isSpread, scopesInside } from "./iterations.js";
 import type { RankValues } from "./rank-values.js";
 import { positionIn } from "./tile-position.js";
 
@@ -44,61 +44,6 @@ export function mayConflict(a: Access, b: Access): boolean {
   if (!(a.writes || b.writes)) return false;
   if (a.part === null || b.part === null || a.part.length !== b.part.length) return true;
   return !a.part.some((interval, d) => areDisjoint(interval, b.part![d]!));
-}
-
-/** Whether iterations of a loop are spread over blocks and threads. */
-export function isSpread(op: Op): boolean {
-  return op.attributes["map"] === "tiles" || op.attributes["map"] === "rows";
-}
-
-/** Most iterations of a constant loop that are looked at one by one, but for one for each rank; longer ones are taken as a whole. */
-const MOST_ITERATIONS = 64;
-
-/** Numbers that the variable of a one-dimensional loop or fold takes, in order; null if there are many or it is not known. */
-export function iterationsOf(
-  op: Op,
-  values: RankValues,
-  most = Math.max(MOST_ITERATIONS, values.world),
-): number[] | null {
-  if (op.operands.length !== 2) return null;
-  const [lo, hi] = op.operands.map((v) => values.number(v));
-  if (lo == null || hi == null || hi - lo > most) return null;
-  return Array.from({ length: Math.max(0, hi - lo) }, (_, k) => lo + k);
-}
-
-/**
- * The body of a loop or fold as a rank comes to it: a scope for each iteration, where iterations are known and few, else one for any of them.
- * Iterations in which nothing is done are left out where an equality decides: of a loop that looks for a peer, all but one.
- */
-export function* scopesInside(op: Op, values: RankValues): Iterable<RankValues> {
-  const iterations = isSpread(op) ? null : iterationsOf(op, values);
-  if (iterations === null) {
-    const inside = values.insideLoop(op);
-    if (inside !== null) yield inside;
-    return;
-  }
-  const equality = iterations.length > 1 ? equalityOf(op) : null;
-  const acting = equality === null ? iterations : values.whereEqual(op, equality, iterations);
-  for (const iteration of acting) yield values.atIteration(op, iteration);
-}
-
-const knownEqualities = new WeakMap<Op, readonly [Value, Value] | null>();
-
-/** Two values without whose equality an iteration of a loop does nothing; null if the loop is none of that kind. */
-export function equalityOf(loop: Op): readonly [Value, Value] | null {
-  let known = knownEqualities.get(loop);
-  if (known === undefined) knownEqualities.set(loop, (known = findEquality(loop)));
-  return known;
-}
-
-function findEquality({ name, regions }: Op): readonly [Value, Value] | null {
-  const { ops } = regions[0]!;
-  const [only, ...others] = ops.filter((op) => definitionOf(op.name).effect !== "pure");
-  if (name !== "for" || only?.name !== "if" || others.length > 0 || only.regions[1]!.ops.length > 0) return null;
-  const condition = ops.find((op) => op.results[0] === only.operands[0]);
-  if (condition?.name !== "compare" || condition.attributes["fn"] !== "eq") return null;
-  const [a, b] = condition.operands as [Value, Value];
-  return [a, b];
 }
 
 export class AccessCollector {

@@ -11,11 +11,14 @@ export class Definitions {
   private readonly argumentNumbers = new Map<Value, number>();
   private readonly keys = new Map<Value, string>();
   private readonly reached = new Map<Value, readonly Value[]>();
+  private readonly region: Region;
+  private differing: ReadonlySet<Value> | null = null;
   /** Ranks of the kernel; 1 of a region. */
   readonly world: number;
 
   constructor(root: Region | Kernel) {
     const region = "body" in root ? root.body : root;
+    this.region = region;
     this.world = "body" in root ? root.world : 1;
     walk(region, (op) => {
       for (const r of op.results) {
@@ -25,6 +28,11 @@ export class Definitions {
       for (const inner of op.regions)
         for (const a of inner.arguments) this.argumentNumbers.set(a, this.argumentNumbers.size);
     });
+  }
+
+  /** Values that differ from rank to rank. */
+  get varying(): ReadonlySet<Value> {
+    return (this.differing ??= varyingIn(this.region));
   }
 
   /** The op that gives the value; undefined for loop variables. */
@@ -115,10 +123,14 @@ export function dependents(region: Region, roots: Iterable<Value>): Set<Value> {
 }
 
 /** Values that differ from rank to rank: `rank`, loads, and all that depends on them. */
-export function rankVarying(kernel: Kernel): Set<Value> {
+export function rankVarying({ body }: Pick<Kernel, "body">): Set<Value> {
+  return varyingIn(body);
+}
+
+function varyingIn(region: Region): Set<Value> {
   const roots: Value[] = [];
-  walk(kernel.body, (op) => {
+  walk(region, (op) => {
     if (op.name === "rank" || op.name === "load") roots.push(...op.results);
   });
-  return dependents(kernel.body, roots);
+  return dependents(region, roots);
 }

@@ -17,8 +17,9 @@ import {
 import { type BinaryFunction, type Comparison, definitionOf } from "../../ir/ops.js";
 import type { Copy, CopyEnd } from "../../manifest-steps.js";
 import { extent, type Extent, type ExtentOp, productOf, sameExtent } from "../../types/extent.js";
-import { equalityOf } from "./accesses.js";
 import type { Definitions } from "./analysis.js";
+import { actingIterations } from "./iterations.js";
+import { RankValues } from "./rank-values.js";
 
 /** Ranks for which lists are written out, and the most copies of one rank. */
 export const MOST_RANKS = 256;
@@ -46,8 +47,9 @@ export function copyLists(
 ): readonly (readonly Copy[])[] | null {
   if (kernel.world > MOST_RANKS) return null;
   const lists: Copy[][] = [];
+  const valuesOf = RankValues.ofEach(definitions);
   for (let rank = 0; rank < kernel.world; rank++) {
-    const list = copiesOfRank(rank, ops, kernel, definitions, isCopied);
+    const list = copiesOfRank(valuesOf(rank), ops, kernel, definitions, isCopied);
     if (list === null) return null;
     lists.push(list);
   }
@@ -56,13 +58,13 @@ export function copyLists(
 
 /** The same of one rank. */
 export function copiesOfRank(
-  rank: number,
+  values: RankValues,
   ops: readonly Op[],
   kernel: Kernel,
   definitions: Definitions,
   isCopied: (buffer: Buffer) => boolean,
 ): Copy[] | null {
-  const reader = new CopyReader(kernel, definitions, rank, isCopied);
+  const reader = new CopyReader(kernel, definitions, values, isCopied);
   return reader.read(ops) ? reader.copies : null;
 }
 
@@ -76,6 +78,7 @@ const ARITHMETIC: Readonly<Record<string, ExtentOp>> = { div: "div", rem: "mod",
 
 class CopyReader {
   readonly copies: Copy[] = [];
+  private readonly rank: number;
   /** Counters of loops that are written out. */
   private readonly numbers = new Map<Value, number>();
   /** The tile loop around, its variables the outermost first. */
@@ -86,9 +89,12 @@ class CopyReader {
   constructor(
     private readonly kernel: Kernel,
     private readonly definitions: Definitions,
-    private readonly rank: number,
+    /** Of the iterations around. */
+    private values: RankValues,
     private readonly isCopied: (buffer: Buffer) => boolean,
-  ) {}
+  ) {
+    this.rank = values.rank;
+  }
 
   /** Whether the ops do nothing but copy; what they copy is then in `copies`. */
   read(ops: readonly Op[]): boolean {
@@ -118,30 +124,15 @@ class CopyReader {
       return false;
     if (hi - lo > MOST_COPIES) return false;
     const variable = op.regions[0]!.arguments[0]!;
-    for (const iteration of this.acting(op, lo, hi)) {
+    const all = Array.from({ length: Math.max(0, hi - lo) }, (_, k) => lo + k);
+    const around = this.values;
+    for (const iteration of actingIterations(op, around, all)) {
       this.numbers.set(variable, iteration);
+      this.values = around.atIteration(op, iteration);
       if (!this.read(op.regions[0]!.ops)) return false;
     }
+    this.values = around;
     return true;
-  }
-
-  /** Iterations of a loop in which something may be done: of one that looks for a peer, all but one do nothing. */
-  private acting(op: Op, lo: number, hi: number): readonly number[] {
-    const all = Array.from({ length: Math.max(0, hi - lo) }, (_, k) => lo + k);
-    const equality = all.length > 1 ? equalityOf(op) : null;
-    if (equality === null) return all;
-    const variable = op.regions[0]!.arguments[0]!;
-    const around = this.tiles;
-    this.numbers.delete(variable);
-    this.tiles = [variable];
-    const [a, b] = equality.map((v) => this.linear(v));
-    this.tiles = around;
-    if (a == null || b == null) return all;
-    const factorOf = ({ factors }: Linear): Extent => factors.get(variable) ?? 0;
-    const numbers = [extent("sub", a.base, b.base), extent("sub", factorOf(a), factorOf(b))];
-    const [constant, factor] = numbers as [number, number];
-    if (numbers.some((n) => typeof n !== "number")) return all;
-    return all.filter((iteration) => constant + factor * iteration === 0);
   }
 
   private readTiles(op: Op): boolean {

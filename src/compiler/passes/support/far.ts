@@ -1,8 +1,8 @@
 /** Which ops go to ranks that share no addresses with the one that carries them out. */
 import { isNear, type Reach } from "../../machine/reach.js";
 import { isRemote, type Kernel, memoryOperands, type Op, type Region } from "../../ir/module.js";
-import { scopesInside } from "./accesses.js";
 import { Definitions } from "./analysis.js";
+import { scopesInside } from "./iterations.js";
 import { RankValues } from "./rank-values.js";
 
 export interface FarOps {
@@ -42,6 +42,9 @@ export function farOps(kernel: Kernel, reach: Reach): FarOps {
     if (body === undefined) return;
     for (const inside of scopesInside(op, values)) region(body, inside);
   };
-  for (let rank = 0; rank < kernel.world; rank++) region(kernel.body, RankValues.of(definitions, rank));
+  for (const op of kernel.body.ops) {
+    const valuesOf = RankValues.ofEach(definitions);
+    for (let rank = 0; rank < kernel.world; rank++) visit(op, valuesOf(rank));
+  }
   return { far, near };
 }

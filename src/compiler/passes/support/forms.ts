@@ -4,6 +4,7 @@
  */
 export class Form {
   private text: string | null = null;
+  private listed: readonly (readonly [string, number])[] | null = null;
 
   private constructor(
     readonly constant: number,
@@ -64,9 +65,14 @@ export class Form {
     if (this.constant - other.constant < n) return false;
     // Most are numbers.
     if (this.terms.size === 0 && other.terms.size === 0) return true;
-    for (const [s, f] of other.terms) if (f > (this.terms.get(s) ?? 0)) return false;
-    for (const [s, f] of this.terms) if (f < 0 && f < (other.terms.get(s) ?? 0)) return false;
+    for (const [s, f] of other.factors) if (f > (this.terms.get(s) ?? 0)) return false;
+    for (const [s, f] of this.factors) if (f < 0 && f < (other.terms.get(s) ?? 0)) return false;
     return true;
+  }
+
+  /** The terms as a list: intervals are compared more often than anything else is done, and a map takes long to go through. */
+  private get factors(): readonly (readonly [string, number])[] {
+    return (this.listed ??= [...this.terms]);
   }
 
   /** Whether it is at least `n`, whatever its symbols are; false where that is not known. */

@@ -4,9 +4,9 @@ import { walk } from "../../ir/visit.js";
 import type { Span } from "../../source.js";
 import { DTYPES } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
-import { scopesInside } from "./accesses.js";
 import { type Definitions } from "./analysis.js";
 import { areDisjoint, type Interval } from "./forms.js";
+import { scopesInside } from "./iterations.js";
 import { boundsOf, isAllRanks, type Step, tripCount } from "./nests.js";
 import { Refused } from "./other-side.js";
 import { RankValues } from "./rank-values.js";
@@ -301,7 +301,8 @@ export class Planner {
         for (const inside of scopesInside(op, values)) region(op.regions[0]!, inside);
       }
     };
-    for (let rank = 0; rank < this.kernel.world; rank++) visit(nest, RankValues.of(this.definitions, rank));
+    const valuesOf = RankValues.ofEach(this.definitions);
+    for (let rank = 0; rank < this.kernel.world; rank++) visit(nest, valuesOf(rank));
     return found;
   }
 

@@ -8,6 +8,17 @@ import type { BinaryFunction, Comparison } from "../../ir/ops.js";
 import type { Definitions } from "./analysis.js";
 import { Form, type Interval } from "./forms.js";
 
+/** What ranks have in common. */
+export interface CommonValues {
+  /** Values that are the same on all ranks. */
+  readonly values: RankValues;
+  /** Of values of loops, the iterations that give a number (`iterations.ts`); null where some give none. */
+  readonly places: Map<Value, ReadonlyMap<number, readonly number[]> | null>;
+}
+
+/** Whose values they are that no rank's number is in. */
+const NO_RANK = -1;
+
 export class RankValues {
   // There are as many scopes as iterations of all loops around, and most of them need none of these.
   private forms: Map<Value, Form | null> | null = null;
@@ -17,19 +28,34 @@ export class RankValues {
   private found: Map<Op, unknown> | null = null;
 
   private constructor(
-    private readonly definitions: Definitions,
+    readonly definitions: Definitions,
     readonly rank: number,
     private readonly outer: RankValues | null,
     /** Values given in this scope: loop variables, and what is known to equal something simpler here. */
     private readonly given: ReadonlyMap<Value, Form>,
     /** Loop variables of unknown value by the name of their symbol. */
     private readonly bounds: ReadonlyMap<string, Interval>,
+    /** What is worked out for all ranks together; null inside loops, and where nobody does. */
+    readonly common: CommonValues | null,
   ) {}
 
   /** @param known values with their numbers */
-  static of(definitions: Definitions, rank: number, known: ReadonlyMap<Value, number> = new Map()): RankValues {
+  static of(
+    definitions: Definitions,
+    rank: number,
+    known: ReadonlyMap<Value, number> = new Map(),
+    common: CommonValues | null = null,
+  ): RankValues {
     const given = new Map([...known].map(([v, n]): [Value, Form] => [v, Form.of(n)]));
-    return new RankValues(definitions, rank, null, given, new Map());
+    return new RankValues(definitions, rank, null, given, new Map(), common);
+  }
+
+  /**
+   * Values of each rank, for who goes through many: what they have in common is kept as long as the function is.
+   */
+  static ofEach(definitions: Definitions, known: ReadonlyMap<Value, number> = new Map()): (rank: number) => RankValues {
+    const common = { values: RankValues.of(definitions, NO_RANK, known), places: new Map() };
+    return (rank) => RankValues.of(definitions, rank, known, common);
   }
 
   /** Ranks of the kernel. */
@@ -57,23 +83,11 @@ export class RankValues {
   /** The same for who comes once: nothing keeps the scope, and there may be many. */
   atIteration(loop: Op, iteration: number): RankValues {
     const given = new Map([[loop.regions[0]!.arguments[0]!, Form.of(iteration)]]);
-    return new RankValues(this.definitions, this.rank, this, given, this.bounds);
-  }
-
-  /** Those of a loop's iterations in which two values of its body may be equal: where they differ by a multiple of its variable, there is one. */
-  whereEqual(loop: Op, [a, b]: readonly [Value, Value], iterations: readonly number[]): readonly number[] {
-    const inside = this.insideLoop(loop);
-    const [left, right] = [inside?.form(a) ?? null, inside?.form(b) ?? null];
-    if (left === null || right === null) return iterations;
-    const { constant, terms } = left.minus(right);
-    if (terms.size === 0) return constant === 0 ? iterations : [];
-    const factor = terms.get(this.symbolOf(loop.regions[0]!.arguments[0]!));
-    if (terms.size > 1 || factor === undefined) return iterations;
-    return iterations.filter((iteration) => constant + factor * iteration === 0);
+    return new RankValues(this.definitions, this.rank, this, given, this.bounds, null);
   }
 
   /** What the variable of a loop is called where its value is not known. */
-  private symbolOf(variable: Value): string {
+  symbolOf(variable: Value): string {
     return `@${this.definitions.key(variable)}`;
   }
 
@@ -100,7 +114,7 @@ export class RankValues {
       given.set(variables[d]!, Form.symbol(name));
       bounds.set(name, { lo: start, hi: end?.plus(Form.of(-1)) ?? null });
     }
-    return new RankValues(this.definitions, this.rank, this, given, bounds);
+    return new RankValues(this.definitions, this.rank, this, given, bounds, null);
   }
 
   /** The length of a range, max(end - start, 0), as the end of a loop from 0; where the loop has iterations, the start is known. */

@@ -8,7 +8,7 @@ import { RankPairs } from "../../ir/rank-pairs.js";
 import { walkKernel } from "../../ir/visit.js";
 import { domainOf, ranksOfDomain, type Reach } from "../../machine/reach.js";
 import { type Access, AccessCollector, accessOf } from "./accesses.js";
-import { Definitions, rankVarying } from "./analysis.js";
+import { Definitions } from "./analysis.js";
 import type { Sync } from "./order.js";
 import { RankValues } from "./rank-values.js";
 
@@ -56,7 +56,7 @@ export class SyncKernel {
 
   constructor(readonly kernel: Kernel) {
     this.definitions = new Definitions(kernel);
-    this.varying = rankVarying(kernel);
+    this.varying = this.definitions.varying;
     this.collector = new AccessCollector(kernel);
     walkKernel(kernel, (op) => void (op.name === "launch_parity" && this.parities.push(...op.results)));
     this.packets = new Set(
@@ -79,12 +79,12 @@ export class SyncKernel {
           accessOf({ rank, owner: rank, buffer, part: null, writes: true, position: null, span: null }),
         ),
       );
-    const values = [0, 1].map((parity) => ranks.map((rank) => this.valuesOf(rank, parity)));
+    const values = [0, 1].map((parity) => ranks.map(this.valuesOfEach(parity)));
     return { number, ranks, callers, values };
   }
 
-  private valuesOf(rank: number, parity: number): RankValues {
-    return RankValues.of(this.definitions, rank, new Map(this.parities.map((v) => [v, parity])));
+  private valuesOfEach(parity: number): (rank: number) => RankValues {
+    return RankValues.ofEach(this.definitions, new Map(this.parities.map((v) => [v, parity])));
   }
 
   /** What a message touches of a domain's memory, whoever sends it: what arrives is written by the rank that it arrives at. */
@@ -97,8 +97,9 @@ export class SyncKernel {
 
   private byDomain(op: Op, parity: number): readonly (readonly Access[])[] {
     const found: Access[][] = Array.from({ length: this.domains }, () => []);
+    const valuesOf = this.valuesOfEach(parity);
     for (let rank = 0; rank < this.kernel.world; rank++)
-      for (const access of this.collector.of(op, this.valuesOf(rank, parity))) {
+      for (const access of this.collector.of(op, valuesOf(rank))) {
         const own = access.writes ? accessOf({ ...access, rank: access.owner }) : access;
         found[domainOf(own.rank, this.reach)]!.push(own);
       }

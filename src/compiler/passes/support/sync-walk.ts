@@ -9,7 +9,8 @@
 import { InternalCompilerError } from "../../diagnostics/ice.js";
 import type { Op, Region } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
-import { type Access, iterationsOf } from "./accesses.js";
+import type { Access } from "./accesses.js";
+import { actingIterations, iterationsOf } from "./iterations.js";
 import { type Conflict, type Need, Order, type Sync } from "./order.js";
 import type { RankValues } from "./rank-values.js";
 import { otherName, type SyncDomain, type SyncKernel } from "./sync-kernel.js";
@@ -247,14 +248,18 @@ export class SyncWalk {
       if (inside.length < values.length) return false;
       for (let round = 0; round < (op.attributes["map"] === "ranks" ? 1 : 2); round++)
         probe.within("/*", () => probe.sequence(body.ops, inside));
-    } else
-      for (const iteration of iterations) {
+    } else {
+      // Ranks that do nothing in an iteration need nothing there, and what is seen of the others is not kept: most loops are then one step.
+      const acting = new Map<number, RankValues[]>(iterations.map((iteration) => [iteration, []]));
+      for (const v of values) for (const i of actingIterations(op, v, iterations)) acting.get(i)!.push(v);
+      for (const [iteration, ranks] of acting) {
+        if (ranks.length === 0) continue;
         // Iterations in any order promise not to touch what others write.
         if (op.attributes["map"] === "ranks") probe.order = this.newOrder();
-        // What is seen here is not kept: most loops are then one step.
-        const inside = values.map((v) => v.atIteration(op, iteration));
+        const inside = ranks.map((v) => v.atIteration(op, iteration));
         probe.within(`/${iteration}`, () => probe.sequence(body.ops, inside));
       }
+    }
     return probe.missing.length > 0;
   }
 
