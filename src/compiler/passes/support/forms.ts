@@ -65,8 +65,11 @@ export class Form {
     if (this.constant - other.constant < n) return false;
     // Most are numbers.
     if (this.terms.size === 0 && other.terms.size === 0) return true;
-    for (const [s, f] of other.factors) if (f > (this.terms.get(s) ?? 0)) return false;
-    for (const [s, f] of this.factors) if (f < 0 && f < (other.terms.get(s) ?? 0)) return false;
+    const [own, others] = [this.factors, other.factors];
+    // Of the others most are so many times one length.
+    if (own.length === 1 && others.length === 1 && own[0]![0] === others[0]![0]) return own[0]![1] >= others[0]![1];
+    for (const [s, f] of others) if (f > (this.terms.get(s) ?? 0)) return false;
+    for (const [s, f] of own) if (f < 0 && f < (other.terms.get(s) ?? 0)) return false;
     return true;
   }
 

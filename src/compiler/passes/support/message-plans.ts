@@ -278,7 +278,16 @@ export class Planner {
     const isApart = (a: Touched, b: Touched): boolean =>
       (a.owner !== null && b.owner !== null && a.owner !== b.owner) ||
       a.part.some((interval, d) => areDisjoint(interval, b.part[d]!));
-    return of(one).some((a) => of(other).some((b) => isMeant(a, b) && !isApart(a, b)));
+    const byOwner = new Map<number | null, Touched[]>();
+    for (const b of of(other)) {
+      const list = byOwner.get(b.owner);
+      if (list === undefined) byOwner.set(b.owner, [b]);
+      else list.push(b);
+    }
+    // Where both owners are known, only what is of one of them can meet.
+    const near = ({ owner }: Touched): readonly Touched[] =>
+      owner === null ? of(other) : [...(byOwner.get(owner) ?? []), ...(byOwner.get(null) ?? [])];
+    return of(one).some((a) => near(a).some((b) => isMeant(a, b) && !isApart(a, b)));
   }
 
   private touchedIn(nest: Op): ReadonlyMap<Op, readonly Touched[]> {
