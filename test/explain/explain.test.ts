@@ -64,7 +64,9 @@ describe("the report", () => {
       "n=512",
       "k=4096",
     ]);
-    expect(out).toMatch(/wgmma m64n256k16 +tiles of 128×256×64 or 224, 192, 160 or 128 columns, 4 stages, while a is gathered/);
+    expect(out).toMatch(
+      /wgmma m64n256k16 +tiles of 128×256×64 or 224, 192, 160 or 128 columns, 4 stages, while a is gathered/,
+    );
     expect(out).toContain("barrier before line");
     expect(out).toMatch(/m \* k ≥ \d+ +all_gather +← these sizes/);
   });
