@@ -75,7 +75,7 @@ for (const [turn, file] of LIBRARY.entries())
         expect(ptx, "no tensor core").toContain(instruction);
         // Those of 9,000 to 12,000 took 3.6 to 4.6 s each, fourteen beside each other (2026-11-26, host of two H100).
         const instructions = ptx.split("\n").filter((line) => /^\t[a-z@]/.test(line));
-        if (arch === "sm_90a") expect(instructions.length, "too much text").toBeLessThan(TEXTS[file.name] ?? 10_000);
+        if (arch === "sm_90a") expect(instructions.length, "too much text").toBeLessThan(TEXTS[file.name] ?? 10_500);
       }
     };
     for (const arch of ARCHITECTURES.filter((a) => dtypesOn(a, file.name, turn).length > 0))

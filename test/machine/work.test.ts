@@ -17,7 +17,7 @@ import {
   workOfRank,
 } from "../../src/compiler/index.js";
 import { predict, predictCopies } from "../../src/compiler/machine/cost.js";
-import { passOptionsFor } from "../../src/compiler/passes/options.js";
+import { type PassOptions, passOptionsFor } from "../../src/compiler/passes/options.js";
 import type { Copy } from "../../src/compiler/manifest-steps.js";
 import { importsFromDisk } from "../../src/runtime/imports.js";
 
@@ -285,17 +285,19 @@ describe("the tables", () => {
 });
 
 describe("products", () => {
-  const MEASURED = join(import.meta.dirname, "../../bench/results/2026-11-24-1x-nvidia-h200-products.json");
+  const MEASURED = join(
+    import.meta.dirname,
+    "../../bench/results/2026-11-28-1x-nvidia-h200-products-chosen-widths.json",
+  );
   const machine = machineFor("sm_90a", 1);
-  const product = compile("collective mm(a: T[m, k] local, b: T[k, n] local) -> c: T[m, n] local { c = a @ b }", {
-    ranks: 1,
-    dtype: "bf16",
-    machine,
-    // As they were measured, before launches chose how wide tiles are.
-    mapping: { roles: { ...passOptionsFor(machine).roles!, few: null, narrower: [] } },
-  });
+  const compiled = (mapping: Partial<PassOptions>) =>
+    compile("collective mm(a: T[m, k] local, b: T[k, n] local) -> c: T[m, n] local { c = a @ b }", {
+      ...{ ranks: 1, dtype: "bf16", machine, mapping },
+    });
+  const product = compiled({ roles: { ...passOptionsFor(machine).roles!, few: null, narrower: [] } });
 
-  test("take what was measured, of few tiles and of many, within a fifth", () => {
+  test("take what was measured, of few tiles and of many, however wide, within 15 %", () => {
+    const product = compiled({});
     const { times } = JSON.parse(readFileSync(MEASURED, "utf8")) as {
       times: { kernel: string; m: number; n: number; k: number; collc_us: number }[];
     };
@@ -303,7 +305,7 @@ describe("products", () => {
     expect(own.length).toBeGreaterThan(20);
     for (const { m, n, k, collc_us } of own) {
       const error = (predictTime(product, { m, n, k }, machine).total * 1e6) / collc_us - 1;
-      expect(Math.abs(error), `${m}x${n}x${k}: ${(error * 100).toFixed(0)} %`).toBeLessThan(0.2);
+      expect(Math.abs(error), `${m}x${n}x${k}: ${(error * 100).toFixed(0)} %`).toBeLessThan(0.15);
     }
   });
 

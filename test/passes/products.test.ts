@@ -154,7 +154,7 @@ describe("products of several dtypes", () => {
 
   it("share the memory of a block, one after the other, which is proved", () => {
     const result = compiled(text, "bf16");
-    expect(opsOf(result, "mma")).toHaveLength(2 * WIDTHS.length);
+    expect(opsOf(result, "mma")).toHaveLength(WIDTHS.length + 2);
     expect(sharedLayout(result.kernel!).bytes).toBeLessThan(227 * 1024);
     const { kernel } = compiled(text, "bf16", PROOF_MAPPING);
     const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
