@@ -71,6 +71,14 @@ describe("the report", () => {
     expect(out).toMatch(/m \* k ≥ \d+ +all_gather +← these sizes/);
   });
 
+  test("a product of lengths that are numbers has the width that they have chosen", async () => {
+    const stdin =
+      "collective mm(a: bf16[1024, 8192] local, b: bf16[8192, 2560] local) -> c: bf16[1024, 2560] local { c = a @ b }";
+    const { out } = await collc(["explain", "-", "--ranks", "1"], { stdin });
+    expect(out).toMatch(/wgmma m64n160k16 +tiles of 128×160×64, 4 stages$/m);
+    expect(out).not.toMatch(/columns, 4 stages/);
+  });
+
   test("the sizes of a mesh's axes decide who sends to whom", async () => {
     const wireOf = async (...options: string[]): Promise<number[][]> => {
       const { code, out } = await collc([

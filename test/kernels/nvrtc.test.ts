@@ -38,8 +38,14 @@ const SPILLS: Readonly<Record<string, number>> = {
   "fused/reduce_scatter_rms_norm": 16,
 };
 
-/** Instructions of what is longer than products are elsewhere: three products of one operand, each in two shapes and with packets. To be mended. */
-const TEXTS: Readonly<Record<string, number>> = { "matmul/all_gather_qkv": 14_500 };
+/**
+ * Instructions of what is longer than products are elsewhere: three products of one operand, each in two shapes and with packets, and a function of sums with a loop
+ * of steps for each width (10,101 on 4 ranks; some 4 s of NVRTC on two idle cores, 2026-11). To be mended.
+ */
+const TEXTS: Readonly<Record<string, number>> = {
+  "matmul/all_gather_qkv": 14_500,
+  "matmul/all_reduce_bias_gelu": 10_500,
+};
 
 /** Functions of CUDA, and f32 tiles. */
 const FUSES = /\b(fmaf|expf|logf|powf|tanhf|erff|fmodf|sqrtf|rsqrtf)\(/;
@@ -75,7 +81,7 @@ for (const [turn, file] of LIBRARY.entries())
         expect(ptx, "no tensor core").toContain(instruction);
         // Those of 9,000 to 12,000 took 3.6 to 4.6 s each, fourteen beside each other (2026-11-26, host of two H100).
         const instructions = ptx.split("\n").filter((line) => /^\t[a-z@]/.test(line));
-        if (arch === "sm_90a") expect(instructions.length, "too much text").toBeLessThan(TEXTS[file.name] ?? 10_500);
+        if (arch === "sm_90a") expect(instructions.length, "too much text").toBeLessThan(TEXTS[file.name] ?? 10_000);
       }
     };
     for (const arch of ARCHITECTURES.filter((a) => dtypesOn(a, file.name, turn).length > 0))

@@ -294,6 +294,15 @@ describe("the width of tiles", () => {
     expectProved(result, [CHOSEN, MANY_CHOSEN]);
   });
 
+  it("is that of lengths that are numbers, with no other beside it", () => {
+    const text =
+      "collective f(a: T[13, 32] replicated, b: T[32, 40] replicated) -> y: T[13, 40] replicated {\n  y = a @ b\n}\n";
+    const result = compiled(text, "bf16", PROOF_MAPPING);
+    expect(opsOf(result, "mma").map((op) => op.attributes["columns"])).toEqual([24]);
+    expectRight(result, [{}]);
+    expectProved(result);
+  });
+
   it("is a multiple of the columns that share a scale, and of those that are added apart", () => {
     const shape = passOptionsFor(DEFAULT_MACHINE).roles!;
     const of = (dtype: DType, per: number): Contraction =>

@@ -81,6 +81,13 @@ describe("members of the fields", () => {
     const different = [standIn(1, [x, y]), standIn(1, [y, x]), standIn(2, [x, y]), standIn(1, [x]), standIn(1, [x, x])];
     expect(new Set(different.map(({ p }) => p)).size).toBe(different.length);
     expect(standIn(1, [x, y])).toEqual(different[0]);
+    // What is written out for two values is no other function.
+    for (const [u, v] of [
+      [x, y],
+      [y, x],
+      [x, x],
+    ] as const)
+      expect(FIELDS.standInOfTwo(1, u, v)).toEqual(standIn(1, [u, v]));
   });
 });
 

@@ -266,8 +266,6 @@ export class CudaEmitter {
       if (name === undefined) return;
       if (scalarOf(op.results[0]!.type) === "bool")
         return void this.names.set(op.results[0]!, `(${dimName(name)} != 0)`);
-      // What all of the kernel uses would be kept in a register while there are few.
-      if (this.isLong && this.kernel.body.ops.includes(op)) return void this.names.set(op.results[0]!, dimName(name));
       return this.takenAnew(op.results[0]!, dimName(name));
     }
     const fn = op.attributes["fn"];

@@ -80,7 +80,7 @@ export interface ProductStep {
   /** Stages of tiles in shared memory. */
   readonly stages: number;
   /** Columns that tiles may have in place of the second size: a launch has those with which its blocks are through the soonest. */
-  readonly narrower: number[];
+  readonly narrower: readonly number[];
   /** Buffers whose rows are sent to the other ranks while it goes on. */
   readonly gathers: readonly string[];
   /** Why no unit for matrices takes it; null for one that is taken. */
@@ -254,30 +254,35 @@ function tensorSteps(kernel: Kernel, source: SourceFile): LayoutStep[] {
 
 function productsOf(kernel: Kernel, source: SourceFile): ProductStep[] {
   const found: ProductStep[] = [];
+  /** Of roles, the widths that their tiles may have. */
+  const widths = new Map<Op, number[]>();
   walkKernel(kernel, (op, parents) => {
     const why = op.attributes["product"];
     const at = placeOf(op.span, source);
     if (typeof why === "string")
       found.push({ at, unit: "scalar units", tile: null, products: 1, stages: 0, narrower: [], gathers: [], why });
     if (op.name !== "mma") return;
-    const { m, n, k, columns, products, unit } = productShape(op, kernel);
-    // A launch has one of several widths, whose products stand beside each other.
-    if (columns !== n) return void found.at(-1)!.narrower.push(columns);
+    const { m, k, columns, products, unit } = productShape(op, kernel);
+    const roles = parents.findLast((p) => p.name === "roles");
+    // A launch has one of several widths, the widest of which comes first.
+    const others = roles === undefined ? undefined : widths.get(roles);
+    if (others !== undefined) return void others.push(columns);
+    const narrower: number[] = [];
+    if (roles !== undefined) widths.set(roles, narrower);
     const { dtype, shape } = bufferOf(kernel, text(op, "a"));
     const [stages] = shape as readonly number[];
     const instruction =
-      op.attributes["async"] === true ? `wgmma m64n${n * products}k${32 / DTYPES[dtype].bytes}` : "mma.sync m16n8k16";
+      op.attributes["async"] === true
+        ? `wgmma m64n${columns * products}k${32 / DTYPES[dtype].bytes}`
+        : "mma.sync m16n8k16";
     found.push({
       at,
       unit: unit === "scalar" ? "scalar units" : instruction,
-      tile: [m, n, k],
+      tile: [m, columns, k],
       products,
       stages: stages!,
-      narrower: [],
-      gathers: gatheredBy(
-        parents.findLast((p) => p.name === "roles"),
-        kernel,
-      ),
+      narrower,
+      gathers: gatheredBy(roles, kernel),
       why: null,
     });
   });

@@ -4,7 +4,7 @@ import { DEFAULT_MACHINE, type Machine } from "../machine/machines.js";
 import { either, listOf, oneOf, record, type Rule, wholeNumber } from "../rules.js";
 
 import type { SliceOptions } from "./support/depth-slices.js";
-import type { RoleShape } from "./support/role-products.js";
+import type { RoleShape } from "./support/role-shape.js";
 
 /** The two ways of a conversion that has two. */
 export type Algorithm = "one_shot" | "two_shot";

@@ -41,9 +41,10 @@ import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
 import { isReadElsewhere, type Movers, moversFor } from "./support/product-movers.js";
 import { productGroups } from "./support/product-groups.js";
 import type { Product } from "./support/product-places.js";
-import { type Completed, emitRoles, pairShape, type RoleShape } from "./support/role-products.js";
+import { type Completed, emitRoles } from "./support/role-products.js";
+import { pairShape, type RoleShape, type TileRoles } from "./support/role-shape.js";
 import { rotatedNumber, rotatedVariable } from "./support/tile-rotation.js";
-import { isUnaligned, shortestRounds, type TileWidths, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
+import { isUnaligned, shortestRounds, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
 type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices">;
@@ -168,16 +169,11 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const gathered = movers.get(op);
     const keepsOwn = gathered !== undefined && isReadElsewhere(gathered, match, group, kernel);
     const products = group.map((loop): Product => ({ op: loop, match: found.get(loop)! })) as [Product, ...Product[]];
-    const emit = (
-      cut: Slices | null,
-      as: RoleShape,
-      of: TileWidths | null,
-      own: Movers | null,
-      apart: Completed | null,
-    ): void => emitRoles(products, cut, as, of, buffers, b, values, own, apart, kernel.world, keepsOwn);
-    const many = (): void => emit(slices, shape, widths, movers.get(op) ?? null, completed);
+    const emit = (cut: Slices | null, as: TileRoles, own: Movers | null, apart: Completed | null): void =>
+      emitRoles(products, cut, as, buffers, b, values, own, apart, kernel.world, keepsOwn);
+    const many = (): void => emit(slices, { ...shape, widths }, movers.get(op) ?? null, completed);
     if (few === null) many();
-    else b.if(isFew!, () => emit(narrow, few.shape, null, null, null), many);
+    else b.if(isFew!, () => emit(narrow, { ...few.shape, widths: null }, null, null), many);
     const all = narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b);
     if (all !== null) emitSums(products, all, kernel.world, b, values);
     return true;

@@ -6,7 +6,7 @@ import type { Contraction } from "./contraction.js";
 import type { Movers } from "./product-movers.js";
 import type { TileAt } from "./role-elements.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
-import type { TileWidths } from "./tile-widths.js";
+import { type TileWidths, unitOf } from "./tile-widths.js";
 
 /** One of the products that a block's roles take together: they multiply the same rows, and what they store is apart. */
 export interface Product {
@@ -64,7 +64,7 @@ export class Places {
     const { widths } = this.shape;
     const isWide = v === this.product.match.column && widths !== null;
     const [count, size] = isWide
-      ? [build.mul(number, widths.units), build.constant(widths.unit)]
+      ? [build.mul(number, widths.units), build.constant(unitOf(widths.all))]
       : [number, this.size(v)];
     return build.add(this.low[this.number(v)]!, build.mul(count, size));
   }

@@ -22,59 +22,10 @@ import type { Slices } from "./depth-slices.js";
 import { outgoingTiles, sendTile, waitingAt } from "./outgoing-tiles.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
-import {
-  awaitRows,
-  declareAwaited,
-  emitMoves,
-  type Movers,
-  ownRows,
-  type ShardOptions,
-  shardParts,
-} from "./product-movers.js";
-import { eachWidth, type TileWidths } from "./tile-widths.js";
+import { awaitRows, declareAwaited, emitMoves, type Movers, ownRows, shardParts } from "./product-movers.js";
+import type { RoleShape, TileRoles } from "./role-shape.js";
+import { eachWidth } from "./tile-widths.js";
 import { completion, eachElement, type ElementBody, epilogue, type TileAt, unstored } from "./role-elements.js";
-
-interface Registers {
-  readonly consumer: number;
-  readonly producer: number;
-}
-
-/** Sizes of a tile, and how a block's threads and registers are divided. */
-export interface RoleShape {
-  readonly m: number;
-  readonly n: number;
-  readonly k: number;
-  readonly stages: number;
-  readonly consumers: number;
-  readonly producers: number;
-  /** Registers of a thread of each role, where the even share would not do. */
-  readonly registers: Registers | null;
-  /** The same where movers send shards, who divide offsets by lengths. */
-  readonly gathering: Registers | null;
-  /** Rows of tiles that blocks go through together, so that what they load of the other operand is still in the cache. */
-  readonly group: number;
-  /**
-   * Columns and stages of the tiles of a product with few of them: so narrow that all blocks have some without a
-   * depth that is cut. Of products of no more than `rows` rows, blocks may have two. Null where all have the same.
-   */
-  readonly few: { readonly n: number; readonly stages: number; readonly rows: number } | null;
-  /** Columns that tiles may have in place of n, the widest first: a launch has those with which its rounds of blocks are the shortest. */
-  readonly narrower: readonly number[];
-  /** In how many parts movers send what is gathered. */
-  readonly shards: ShardOptions;
-}
-
-/**
- * The shape of tiles of two products, and how many columns each of them has: together as many as one, so that stages, registers and
- * instructions are the same. Narrow tiles have as many of each as those of one product, since columns lie in memory so many together.
- */
-export function pairShape(shape: RoleShape): RoleShape {
-  const { m, few } = shape;
-  const n = shape.n / 2;
-  if (few === null || few.n >= n) return { ...shape, n, few: null };
-  const stages = Math.floor((few.stages * (m + few.n)) / (m + 2 * few.n));
-  return { ...shape, n, few: { ...few, stages } };
-}
 
 /** One warp starts the copies of tiles; where there are movers, they are the others of its group. */
 const WARPS_IN_GROUP = 4;
@@ -154,14 +105,12 @@ interface Tile {
 
 /**
  * @param products of one ring, one accumulator and one depth @param slices how that is cut; null where it never is
- * @param widths of tiles, where a launch chooses
  * @param keepsOwn whether others than these products read this rank's copy of what it gathers of itself
  */
 export function emitRoles(
   products: readonly [Product, ...Product[]],
   slices: Slices | null,
-  shape: RoleShape,
-  widths: TileWidths | null,
+  shape: TileRoles,
   buffers: Buffer[],
   build: Builder,
   values: Substitution,
@@ -176,10 +125,10 @@ export function emitRoles(
   const depth = values.get(match.depth);
   const stages = (): Value => build.constant(shape.stages);
   const steps = (): Value => slices?.steps ?? build.ceilDiv(depth, build.constant(shape.k));
-  const places = products.map((p) => new Places(p, { ...shape, widths }, build, values));
+  const places = products.map((p) => new Places(p, shape, build, values));
   const [sole] = places as [Places];
   const order = { movers, world };
-  const { shards } = shape;
+  const { shards, widths } = shape;
   /** Whether no block has a second tile, so that all begin at once. */
   const isInTurn = (): Value => {
     const tiles = new ProductTiles(places, order, build).total;

@@ -8,23 +8,22 @@
  */
 import type { Builder } from "../../ir/builder.js";
 import { bufferOf, type Kernel, type Value } from "../../ir/module.js";
-import { APART_COLUMNS, isAddedApart } from "../../ir/tile-window.js";
+import { APART_COLUMNS } from "../../ir/tile-window.js";
 import { DTYPES } from "../../types/dtype.js";
 import { extent, type Extent } from "../../types/extent.js";
 import type { Contraction } from "./contraction.js";
 import { type Slices, sumOf } from "./depth-slices.js";
 import type { OwnerSums } from "./owner-sums.js";
 import type { Movers } from "./product-movers.js";
-import type { RoleShape } from "./role-products.js";
+import type { RoleShape } from "./role-shape.js";
 
 /** The widths that a launch has to choose from, and which one it has. */
 export interface TileWidths {
   /** In columns, the widest first. */
   readonly all: readonly number[];
-  /** What all of them are multiples of, and how many of these a tile of this launch has. */
-  readonly unit: number;
-  readonly units: Value;
+  /** The one of this launch, and how often it has what all of them are multiples of. */
   readonly columns: Value;
+  readonly units: Value;
 }
 
 /** Columns that a tile could have in the time that a step takes however wide it is: steps of 256, 192, 160 and 128 columns take 0.67, 0.50, 0.44 and 0.36 µs. */
@@ -34,8 +33,6 @@ const WORTHWHILE = 0.04;
 /** Costs are whole numbers of this part of a column, and multiples of `ROOM`, in which there is room for what tells the width. */
 const FINE = 16;
 const ROOM = 1024;
-/** Widths of products of 8 bits are multiples of this. */
-const BYTES_TOGETHER = 128;
 /** Longer than a step of any width. */
 const FAR = 2 ** 20;
 
@@ -71,6 +68,7 @@ export function shortestRounds(
     .reduce((a, b) => extent("min", a, b));
   const step = Math.round((widest + COLUMNS_BESIDE) * FINE) * ROOM;
   return {
+    // At least 1 by its form, too, so that places of tiles are seen not to lie before 0.
     units: extent("max", extent("sub", widest / unit, extent("mod", best, ROOM)), 1),
     time: (parts) => extent("div", best, Math.round(step / parts)),
   };
@@ -95,9 +93,9 @@ export function widthsFor(
       if (twin !== null || movers?.operand === "b" || sums?.variable === column) return false;
       const per = scales.b?.per ?? 0;
       const isAlike = per <= 1 || columns % per === 0 || per % columns === 0;
-      // With a choice of more, products of 8 bits spill registers.
-      if (columns >= n || (DTYPES[a.dtype].bytes === 1 && columns % BYTES_TOGETHER !== 0)) return false;
-      return isAlike && (!isAddedApart(a.dtype) || columns <= APART_COLUMNS || columns % APART_COLUMNS === 0);
+      // Of 8 bits, floats are added apart so many at a time, and with a choice of more, products of whole numbers spill registers.
+      const isWhole = DTYPES[a.dtype].bytes > 1 || columns % APART_COLUMNS === 0;
+      return columns < n && isAlike && isWhole;
     });
   return [n, ...narrower.filter(isChosen)];
 }
@@ -124,7 +122,7 @@ export function widthsOf(
   const unit = unitOf(all);
   const shortest = build.extent(units);
   const chosen = slices === null ? shortest : build.select(slices.isCut, build.constant(all[0]! / unit), shortest);
-  return { all, unit, units: chosen, columns: build.mul(chosen, build.constant(unit)) };
+  return { all, units: chosen, columns: build.mul(chosen, build.constant(unit)) };
 }
 
 /** Emits what is done with tiles of each width. */

@@ -372,6 +372,14 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
     }
   }
   __syncthreads();
+  i64 v61 = d_length_13;
+  asm volatile("" : "+l"(v61));
+  i64 v64 = d_length_24;
+  asm volatile("" : "+l"(v64));
+  i64 v67 = d_length_28;
+  asm volatile("" : "+l"(v67));
+  i64 v68 = d_length_29;
+  asm volatile("" : "+l"(v68));
   if ((d_length_30 != 0)) {
     {
       ring_begin<8, 8, 1, false>(b_ring_8);
@@ -385,13 +393,13 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         #pragma unroll 1
         for (i64 v79 = blockIdx.x; v79 < v76; v79 += gridDim.x) {
           const i64 v80 = quotient(v79, (i64)gridDim.x);
-          const i64 v81 = v80 * d_length_24;
+          const i64 v81 = v80 * v64;
           const i64 v82 = v79 - quotient(v79, v74) * v74;
           const i64 v83 = quotient(v79, v74);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x64) / sizeof(*b_accumulator_128x64); l++) b_accumulator_128x64[l] = 0;
           #pragma unroll 2
-          for (i64 v84 = 0ll; v84 < d_length_24; v84++) {
+          for (i64 v84 = 0ll; v84 < v64; v84++) {
             const i64 v85 = v81 + v84;
             ring_wait<8>(b_ring_8, v85);
             const i64 v86 = (u32)v85 % 8u;
@@ -427,7 +435,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const bool v106 = v105 == 0ll;
           const bool v107 = v104 & v106;
           wgmma_end_32(b_accumulator_128x64);
-          const i64 v108 = v81 + d_length_24;
+          const i64 v108 = v81 + v64;
           const i64 v109 = v108 - 1ll;
           if ((d_length_33 != 0)) {
             ring_release<8>(b_ring_8, v109);
@@ -618,7 +626,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         #pragma unroll 1
         for (i64 v220 = blockIdx.x; v220 < v219; v220 += gridDim.x) {
           const i64 v221 = quotient(v220, (i64)gridDim.x);
-          const i64 v222 = v221 * d_length_24;
+          const i64 v222 = v221 * v64;
           const i64 v223 = v220 - quotient(v220, v216) * v216;
           const i64 v224 = quotient(v220, v216);
           const i64 v225 = quotient(v223, v218);
@@ -631,8 +639,8 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v232 = v231 * 128ll;
           const i64 v233 = quotient(v229, v228);
           const i64 v234 = v233 * 64ll;
-          const i64 v235 = v224 * d_length_24;
-          const i64 v236 = v235 + d_length_24;
+          const i64 v235 = v224 * v64;
+          const i64 v236 = v235 + v64;
           #pragma unroll 1
           for (i64 v237 = v235; v237 < v236; v237++) {
             const i64 v238 = v237 - v235;
@@ -689,14 +697,14 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         #pragma unroll 1
         for (i64 v252 = blockIdx.x; v252 < v244; v252 += gridDim.x) {
           const i64 v253 = quotient(v252, (i64)gridDim.x);
-          const i64 v254 = v253 * d_length_13;
+          const i64 v254 = v253 * v61;
           const i64 v255 = v252 - quotient(v252, v243) * v243;
           const i64 v256 = quotient(v252, v243);
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
           if ((d_length_42 != 0)) {
             #pragma unroll 2
-            for (i64 v257 = 0ll; v257 < d_length_13; v257++) {
+            for (i64 v257 = 0ll; v257 < v61; v257++) {
               const i64 v258 = v254 + v257;
               ring_wait<4>(b_ring_4, v258);
               const i64 v259 = (u32)v258 % 4u;
@@ -712,7 +720,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           } else {
             if ((d_length_43 != 0)) {
               #pragma unroll 2
-              for (i64 v262 = 0ll; v262 < d_length_13; v262++) {
+              for (i64 v262 = 0ll; v262 < v61; v262++) {
                 const i64 v263 = v254 + v262;
                 ring_wait<4>(b_ring_4, v263);
                 const i64 v264 = (u32)v263 % 4u;
@@ -728,7 +736,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
             } else {
               if ((d_length_44 != 0)) {
                 #pragma unroll 2
-                for (i64 v267 = 0ll; v267 < d_length_13; v267++) {
+                for (i64 v267 = 0ll; v267 < v61; v267++) {
                   const i64 v268 = v254 + v267;
                   ring_wait<4>(b_ring_4, v268);
                   const i64 v269 = (u32)v268 % 4u;
@@ -744,7 +752,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
               } else {
                 if ((d_length_45 != 0)) {
                   #pragma unroll 2
-                  for (i64 v272 = 0ll; v272 < d_length_13; v272++) {
+                  for (i64 v272 = 0ll; v272 < v61; v272++) {
                     const i64 v273 = v254 + v272;
                     ring_wait<4>(b_ring_4, v273);
                     const i64 v274 = (u32)v273 % 4u;
@@ -759,7 +767,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                   wgmma_end_128(b_accumulator_128x256);
                 } else {
                   #pragma unroll 2
-                  for (i64 v277 = 0ll; v277 < d_length_13; v277++) {
+                  for (i64 v277 = 0ll; v277 < v61; v277++) {
                     const i64 v278 = v254 + v277;
                     ring_wait<4>(b_ring_4, v278);
                     const i64 v279 = (u32)v278 % 4u;
@@ -797,7 +805,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v297 = v293 % 8ll;
           const bool v298 = v297 == 0ll;
           const bool v299 = v296 & v298;
-          const i64 v300 = v254 + d_length_13;
+          const i64 v300 = v254 + v61;
           const i64 v301 = v300 - 1ll;
           if ((d_length_46 != 0)) {
             ring_release<4>(b_ring_4, v301);
@@ -811,7 +819,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v308 = v303 + v307;
           const i64 v309 = v308 * 128ll;
           const i64 v310 = quotient(v306, v305);
-          const i64 v311 = v310 * d_length_28;
+          const i64 v311 = v310 * v67;
           const i64 v312 = v311 * 32ll;
           const i64 v313 = v283 - v309;
           const i64 v314 = d_n - v312;
@@ -852,7 +860,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                   const bool v339 = v337 < v313;
                   const bool v340 = v338 < v314;
                   const bool v341 = v339 & v340;
-                  const bool v342 = v338 < d_length_29;
+                  const bool v342 = v338 < v68;
                   const bool v343 = v341 & v342;
                   const i64 v344 = v309 + v337;
                   const i64 v345 = v312 + v338;
@@ -875,7 +883,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                   const bool v355 = v353 < v313;
                   const bool v356 = v354 < v314;
                   const bool v357 = v355 & v356;
-                  const bool v358 = v354 < d_length_29;
+                  const bool v358 = v354 < v68;
                   const bool v359 = v357 & v358;
                   const i64 v360 = v309 + v353;
                   const i64 v361 = v312 + v354;
@@ -910,7 +918,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                   const bool v373 = v371 < v313;
                   const bool v374 = v372 < v314;
                   const bool v375 = v373 & v374;
-                  const bool v376 = v372 < d_length_29;
+                  const bool v376 = v372 < v68;
                   const bool v377 = v375 & v376;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
                   const i64 v378 = v371 * 256ll;
@@ -952,7 +960,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                   const bool v394 = v392 < v313;
                   const bool v395 = v393 < v314;
                   const bool v396 = v394 & v395;
-                  const bool v397 = v393 < d_length_29;
+                  const bool v397 = v393 < v68;
                   const bool v398 = v396 & v397;
                   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
                   const i64 v399 = v392 * 256ll;
@@ -997,7 +1005,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         #pragma unroll 1
         for (i64 v421 = blockIdx.x; v421 < v419; v421 += gridDim.x) {
           const i64 v422 = quotient(v421, (i64)gridDim.x);
-          const i64 v423 = v422 * d_length_13;
+          const i64 v423 = v422 * v61;
           const i64 v424 = v421 - quotient(v421, v418) * v418;
           const i64 v425 = quotient(v421, v418);
           const i64 v426 = quotient(v424, v420);
@@ -1009,10 +1017,10 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v432 = v427 + v431;
           const i64 v433 = v432 * 128ll;
           const i64 v434 = quotient(v430, v429);
-          const i64 v435 = v434 * d_length_28;
+          const i64 v435 = v434 * v67;
           const i64 v436 = v435 * 32ll;
-          const i64 v437 = v425 * d_length_13;
-          const i64 v438 = v437 + d_length_13;
+          const i64 v437 = v425 * v61;
+          const i64 v438 = v437 + v61;
           #pragma unroll 1
           for (i64 v439 = v437; v439 < v438; v439++) {
             const i64 v440 = v439 - v437;
@@ -1033,7 +1041,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                 ring_copy<u16, 128, 64>(b_ring_a_bf16_4x128x64 + v442 * 8192, b_a, d_k, (d_m / 4ll), d_k, v433, v443);
               }
               if (can_map(b_b, d_n)) {
-                const int boxes_ring_b_bf16_4x64x256 = (int)((d_length_29 + 63) / 64);
+                const int boxes_ring_b_bf16_4x64x256 = (int)((v68 + 63) / 64);
                 filling.bytes += boxes_ring_b_bf16_4x64x256 * 8192;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
@@ -1041,7 +1049,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 64, 256>(b_ring_b_bf16_4x64x256 + v442 * 16384, b_b, d_n, d_k, (v436 + d_length_29 < d_n ? v436 + d_length_29 : d_n), v443, v436);
+                ring_copy<u16, 64, 256>(b_ring_b_bf16_4x64x256 + v442 * 16384, b_b, d_n, d_k, (v436 + v68 < d_n ? v436 + v68 : d_n), v443, v436);
               }
               ring_fill<4>(b_ring_4, v441, filling);
             }
@@ -1064,6 +1072,8 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   const i64 v453 = (i64)blockIdx.x * 4ll;
   const i64 v454 = v453 + v447;
   const bool v455 = v447 == 0ll;
+  i64 v456 = d_length_48;
+  asm volatile("" : "+l"(v456));
   if ((d_length_49 != 0)) {
     const i64 v459 = (i64)blockIdx.x * 4ll;
     i64 v460 = (i64)rank;
@@ -1167,7 +1177,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           Vec<float, 8> v538;
           for (int l = 0; l < 8; l++) v538.v[l] = 0e+0f;
-          for (i64 v537 = 0ll; v537 < d_length_48; v537++) {
+          for (i64 v537 = 0ll; v537 < v456; v537++) {
             const i64 v539 = v537 * v497;
             const i64 v540 = v539 + v533;
             const i64 v541 = v540 * d_n;
@@ -1177,7 +1187,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
           Vec<float, 8> v545;
           for (int l = 0; l < 8; l++) v545.v[l] = 0e+0f;
-          for (i64 v544 = 0ll; v544 < d_length_48; v544++) {
+          for (i64 v544 = 0ll; v544 < v456; v544++) {
             const i64 v546 = v544 * v497;
             const i64 v547 = v546 + v534;
             const i64 v548 = v547 * d_n;
@@ -1187,7 +1197,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
           Vec<float, 8> v552;
           for (int l = 0; l < 8; l++) v552.v[l] = 0e+0f;
-          for (i64 v551 = 0ll; v551 < d_length_48; v551++) {
+          for (i64 v551 = 0ll; v551 < v456; v551++) {
             const i64 v553 = v551 * v497;
             const i64 v554 = v553 + v535;
             const i64 v555 = v554 * d_n;
@@ -1197,7 +1207,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
           Vec<float, 8> v559;
           for (int l = 0; l < 8; l++) v559.v[l] = 0e+0f;
-          for (i64 v558 = 0ll; v558 < d_length_48; v558++) {
+          for (i64 v558 = 0ll; v558 < v456; v558++) {
             const i64 v560 = v558 * v497;
             const i64 v561 = v560 + v536;
             const i64 v562 = v561 * d_n;
@@ -1301,7 +1311,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           Vec<float, 8> v610;
           for (int l = 0; l < 8; l++) v610.v[l] = 0e+0f;
-          for (i64 v609 = 0ll; v609 < d_length_48; v609++) {
+          for (i64 v609 = 0ll; v609 < v456; v609++) {
             const i64 v611 = v609 * v497;
             const i64 v612 = v611 + v608;
             const i64 v613 = v612 * d_n;
@@ -1358,7 +1368,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           float v642;
           v642 = 0e+0f;
-          for (i64 v641 = 0ll; v641 < d_length_48; v641++) {
+          for (i64 v641 = 0ll; v641 < v456; v641++) {
             const i64 v643 = v641 * v626;
             const i64 v644 = v643 + v640;
             const i64 v645 = v644 * d_n;
@@ -1396,7 +1406,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           Vec<float, 8> v668;
           for (int l = 0; l < 8; l++) v668.v[l] = 0e+0f;
-          for (i64 v667 = 0ll; v667 < d_length_48; v667++) {
+          for (i64 v667 = 0ll; v667 < v456; v667++) {
             const i64 v669 = v667 * v478;
             const i64 v670 = v669 + v666;
             const i64 v671 = v670 * d_n;
@@ -1434,7 +1444,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           float v688;
           v688 = 0e+0f;
-          for (i64 v687 = 0ll; v687 < d_length_48; v687++) {
+          for (i64 v687 = 0ll; v687 < v456; v687++) {
             const i64 v689 = v687 * v478;
             const i64 v690 = v689 + v686;
             const i64 v691 = v690 * d_n;
@@ -1468,7 +1478,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
           float v711;
           v711 = 0e+0f;
-          for (i64 v710 = 0ll; v710 < d_length_48; v710++) {
+          for (i64 v710 = 0ll; v710 < v456; v710++) {
             const i64 v712 = v710 * v478;
             const i64 v713 = v712 + v709;
             const i64 v714 = v713 * d_n;
