@@ -2,10 +2,10 @@
 
 `collc bench collectives --peers torch` starts it; by hand, on 4 GPUs:
 
-    torchrun --nproc-per-node 4 bench/peers/torch_collectives.py --sizes 1024,65536 --dtype bf16
+    torchrun --nproc-per-node 4 bench/peers/torch_collectives.py --cases all_reduce:1024,reduce_scatter:65536 --dtype bf16
 
-Prints one JSON object a line: {"op", "bytes", "peer", "us": {"median", "min", "max"}} or {..., "problem"}.
-`bytes` is the size of the full tensor: what all_reduce takes, what all_gather returns, what reduce_scatter takes;
+A case is an op and a size. Prints one JSON object a line: {"op", "case", "peer", "us": {"median", "min", "max"}} or {..., "problem"}.
+A size is the bytes of the full tensor: what all_reduce takes, what all_gather returns, what reduce_scatter takes;
 for all_to_all it is one rank's part. Times are microseconds a call: graphs of `--inner` calls, replayed `--outer`
 times, the ranks brought together by work that is not timed; of each rank the median, of the ranks the slowest.
 The first call of each peer is compared with a float64 sum of all ranks' random data.
@@ -26,9 +26,8 @@ DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--sizes", required=True)
+    parser.add_argument("--cases", required=True)
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
-    parser.add_argument("--ops", default="all_reduce,all_gather,reduce_scatter,all_to_all,broadcast")
     parser.add_argument("--inner", type=int, default=10)
     parser.add_argument("--outer", type=int, default=15)
     args = parser.parse_args()
@@ -39,7 +38,10 @@ def main():
     name = dist.group.WORLD.group_name
     dtype = DTYPES[args.dtype]
     width = dtype.itemsize
-    sizes = [int(s) for s in args.sizes.split(",")]
+    sizes = {}
+    for case in args.cases.split(","):
+        op, size = case.split(":")
+        sizes.setdefault(int(size), set()).add(op)
     generator = torch.Generator(device=device).manual_seed(1000 + rank)
 
     def microseconds(call):
@@ -62,13 +64,13 @@ def main():
             good = torch.tensor(1 if check() else 0, device=device)
             dist.all_reduce(good, op=dist.ReduceOp.MIN)
             if good.item() != 1:
-                say(op=op, bytes=size, peer=peer, problem="wrong result")
+                say(op=op, case=str(size), peer=peer, problem="wrong result")
             else:
-                say(op=op, bytes=size, peer=peer, us=microseconds(call))
+                say(op=op, case=str(size), peer=peer, us=microseconds(call))
         except Exception as error:
-            say(op=op, bytes=size, peer=peer, problem=str(error).splitlines()[0][:120])
+            say(op=op, case=str(size), peer=peer, problem=str(error).splitlines()[0][:120])
 
-    for size in sizes:
+    for size, wanted in sizes.items():
         n = max(world, round(size / width / world) * world)
         shard = n // world
         data = torch.rand(n, generator=generator, device=device).mul_(2).sub_(1).to(dtype)
@@ -87,7 +89,6 @@ def main():
 
         out = torch.empty(n, device=device, dtype=dtype)
         mine = slice(rank * shard, (rank + 1) * shard)
-        wanted = set(args.ops.split(","))
         x = symm.empty(n, dtype=dtype, device=device)
         symm.rendezvous(x, name)
         if "all_reduce" in wanted:

@@ -2,12 +2,12 @@
 
 `collc bench matmul --peers torch` starts it; by hand, on 4 GPUs:
 
-    torchrun --nproc-per-node 4 bench/peers/torch_matmul.py --shapes 512x8192x8192,8192x8192x28672
+    torchrun --nproc-per-node 4 bench/peers/torch_matmul.py --cases all_gather_matmul:512x8192x8192,matmul_all_reduce:1x8192x8192
 
-Shapes are MxNxK of the whole product. matmul_reduce_scatter and matmul_all_reduce: A[M, K/W] @ B[K/W, N] of each rank, added
+A case is an op and MxNxK of the whole product. matmul_reduce_scatter and matmul_all_reduce: A[M, K/W] @ B[K/W, N] of each rank, added
 up over the ranks. all_gather_matmul: A[M/W, K] of each rank, gathered, @ B[K, N/W].
-Prints one JSON object a line: {"op", "size", "peer", "us": {"median", "min", "max"}}, {..., "problem"}, or
-{"op", "size", "alone": {"median", ...}}: a rank's product by itself. `size` is M·N·K. Times are microseconds a call: graphs
+Prints one JSON object a line: {"op", "case", "peer", "us": {"median", "min", "max"}}, {..., "problem"}, or
+{"op", "case", "alone": {"median", ...}}: a rank's product by itself. Times are microseconds a call: graphs
 of `--inner` calls, replayed `--outer` times, the ranks brought together by work that is not timed; of each rank the median, of the
 ranks the slowest. What cannot be captured in a graph is called by the host, and its peer's name says so.
 The first call of each peer is compared with a float64 product, in some of its rows.
@@ -31,9 +31,8 @@ CHECKED_ROWS = 16
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--shapes", required=True)
+    parser.add_argument("--cases", required=True)
     parser.add_argument("--dtype", choices=DTYPES, default="bf16")
-    parser.add_argument("--ops", default=",".join(OPS))
     parser.add_argument("--inner", type=int, default=10)
     parser.add_argument("--outer", type=int, default=15)
     args = parser.parse_args()
@@ -44,7 +43,12 @@ def main():
     name = dist.group.WORLD.group_name
     symm.enable_symm_mem_for_group(name)
     dtype = DTYPES[args.dtype]
-    wanted = set(args.ops.split(","))
+    shapes = {}
+    for case in args.cases.split(","):
+        op, shape = case.split(":")
+        if op not in OPS:
+            parser.error(f"{op} is none of {', '.join(OPS)}")
+        shapes.setdefault(shape, set()).add(op)
     generator = torch.Generator(device=device).manual_seed(1000 + rank)
 
     def agreed(yes):
@@ -75,28 +79,27 @@ def main():
         if rank == 0:
             print(json.dumps(row), flush=True)
 
-    def report(op, size, peer, call, check):
+    def report(op, case, peer, call, check):
         # A shape that a peer refuses is a row with the reason; all ranks are refused alike.
         try:
             got = call()
             torch.cuda.synchronize()
             if not agreed(check(got)):
-                return say(op=op, size=size, peer=peer, problem="wrong result")
+                return say(op=op, case=case, peer=peer, problem="wrong result")
             us, in_graph = microseconds(call)
-            say(op=op, size=size, peer=peer if in_graph else f"{peer}, by the host", us=us)
+            say(op=op, case=case, peer=peer if in_graph else f"{peer}, by the host", us=us)
         except Exception as error:
-            say(op=op, size=size, peer=peer, problem=str(error).splitlines()[0][:120])
+            say(op=op, case=case, peer=peer, problem=str(error).splitlines()[0][:120])
 
     def random(*shape):
         return torch.rand(*shape, generator=generator, device=device).mul_(2).sub_(1).to(dtype)
 
-    for shape in args.shapes.split(","):
+    for shape, ops in shapes.items():
         m, n, k = map(int, shape.split("x"))
-        size = m * n * k
-        if m % world or n % world or k % world:
-            for op in wanted:
-                say(op=op, size=size, peer="cuBLAS + NCCL", problem=f"{shape} does not divide by {world} ranks")
-            continue
+        cut = {"matmul_reduce_scatter": (m, k), "all_gather_matmul": (m, n), "matmul_all_reduce": (k,)}
+        wanted = {op for op in ops if all(length % world == 0 for length in cut[op])}
+        for op in ops - wanted:
+            say(op=op, case=shape, peer="cuBLAS + NCCL", problem=f"{shape} does not divide by {world} ranks")
 
         def near(got, want):
             # A rounding of each rank's sum and of the result; terms are below 1, so that sums are about as large as sqrt(k).
@@ -106,11 +109,11 @@ def main():
         if wanted & {"matmul_reduce_scatter", "matmul_all_reduce"}:
             a, b = random(m, k // world), random(k // world, n)
             c = torch.empty(m, n, device=device, dtype=dtype)
-            shard = torch.empty(m // world, n, device=device, dtype=dtype)
-            step = max(1, m // world // CHECKED_ROWS)
-            # Rows 0, step, 2 step … of each rank's shard.
-            rows = torch.arange(0, m // world, step, device=device)
-            every = torch.cat([rows + r * (m // world) for r in range(world)])
+            # Of each rank's shard the rows 0, step, 2 step …; where ranks have no equal shards, these of all rows.
+            parts = world if m % world == 0 else 1
+            rows = torch.arange(0, m // parts, max(1, m // parts // CHECKED_ROWS), device=device)
+            every = torch.cat([rows + r * (m // parts) for r in range(parts)])
+            shard = torch.empty(m // parts, n, device=device, dtype=dtype)
             sums = a[every].double() @ b.double()
             dist.all_reduce(sums)
             own = sums[rank * len(rows) : (rank + 1) * len(rows)]
@@ -128,17 +131,17 @@ def main():
 
             if "matmul_reduce_scatter" in wanted:
                 op = "matmul_reduce_scatter"
-                say(op=op, size=size, alone=alone)
-                report(op, size, "cuBLAS + NCCL", then_scattered, lambda got: near(got[rows], own))
+                say(op=op, case=shape, alone=alone)
+                report(op, shape, "cuBLAS + NCCL", then_scattered, lambda got: near(got[rows], own))
                 report(
-                    op, size, "torch fused",
+                    op, shape, "torch fused",
                     lambda: torch.ops.symm_mem.fused_matmul_reduce_scatter(a, b, "sum", 0, name),
                     lambda got: near(got[rows], own),
                 )  # fmt: skip
             if "matmul_all_reduce" in wanted:
                 op = "matmul_all_reduce"
-                say(op=op, size=size, alone=alone)
-                report(op, size, "cuBLAS + NCCL", then_reduced, lambda got: near(got[every], sums))
+                say(op=op, case=shape, alone=alone)
+                report(op, shape, "cuBLAS + NCCL", then_reduced, lambda got: near(got[every], sums))
             del a, b, c, shard, sums
         if "all_gather_matmul" in wanted:
             op = "all_gather_matmul"
@@ -149,16 +152,16 @@ def main():
             rows = torch.arange(0, m, max(1, m // (CHECKED_ROWS * world)), device=device)
             products = gathered[rows].double() @ b.double()
             alone, _ = microseconds(lambda: torch.mm(gathered, b, out=c))
-            say(op=op, size=size, alone=alone)
+            say(op=op, case=shape, alone=alone)
 
             def after_gathering():
                 dist.all_gather_into_tensor(gathered, a)
                 torch.mm(gathered, b, out=c)
                 return c
 
-            report(op, size, "cuBLAS + NCCL", after_gathering, lambda got: near(got[rows], products))
+            report(op, shape, "cuBLAS + NCCL", after_gathering, lambda got: near(got[rows], products))
             report(
-                op, size, "torch fused",
+                op, shape, "torch fused",
                 lambda: torch.ops.symm_mem.fused_all_gather_matmul(a, [b], 0, name),
                 lambda got: near(got[1][0][rows], products),
             )  # fmt: skip

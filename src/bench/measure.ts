@@ -27,6 +27,7 @@ export interface BenchRow {
   readonly label: string;
   readonly size: number;
   readonly dims: BenchCase["dims"];
+  readonly layer?: string;
   /** By kernel, `all_reduce/one_shot`. */
   readonly kernels: Cells;
   /** By name of the peer. */
@@ -79,7 +80,7 @@ export async function measure(group: Group, nccl: NcclPeer | null, options: Meas
       options.onProgress(told(name), false);
       others[name] = await nccl!.time(name, suite, one, options.dtype, options.timing);
     }
-    rows.push({ label: one.label, size: one.size, dims: one.dims, kernels, peers: others });
+    rows.push({ ...one, kernels, peers: others });
   }
   return { rows, peers: nccl?.names ?? [] };
 }

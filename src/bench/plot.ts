@@ -70,8 +70,10 @@ export function specificationOf(result: BenchResult): object {
     legend: { orient: "right", symbolStrokeWidth: 2, labelLimit: 260 },
   };
   const dash = { condition: { test: "datum.isPeer", value: [5, 3] }, value: [1, 0] };
+  const wide = Math.max(960, 22 * rows.length);
+  const width = suite.busBytes === null && rows.length > 20 ? wide : 430;
   const curve = (field: string, title: string, scale: object): object => ({
-    width: 430,
+    width,
     height: 300,
     data: { values: points },
     layer: [
@@ -90,7 +92,7 @@ export function specificationOf(result: BenchResult): object {
     ...(suite.busBytes === null ? [] : [curve("bandwidth", "bus bandwidth, GB/s, higher is better", { zero: true })]),
   ];
   const ratioPanel = {
-    width: suite.busBytes === null ? 430 : 960,
+    width: suite.busBytes === null ? width : wide,
     height: 150,
     data: { values: ratios },
     layer: [

@@ -14,6 +14,8 @@ export interface BenchCase {
   /** What the horizontal axis of a plot shows: bytes, or multiplications. */
   readonly size: number;
   readonly dims: DimValues;
+  /** Of a model's product: "llama3-70b down". */
+  readonly layer?: string;
 }
 
 /** One way to do a collective, as far as its time on paper goes. */
@@ -42,6 +44,8 @@ export interface Suite {
   readonly defaults: Readonly<Record<"cpu" | "cuda", readonly string[]>>;
   /** Parses one entry of `--sizes`; null when it is none. */
   readonly parse: (text: string, elementBytes: number, world: number) => BenchCase | null;
+  /** Which of a model's products it has; null for none. */
+  readonly layers: "gathered" | "summed" | null;
 }
 
 const sizesOnGpus = ["1Ki", "8Ki", "32Ki", "64Ki", "256Ki", "1Mi", "4Mi", "16Mi", "64Mi", "256Mi"];
@@ -125,6 +129,7 @@ export const suites = {
     ],
     defaults: vectorDefaults,
     parse: vector,
+    layers: null,
   },
   all_gather: {
     title: "all_gather",
@@ -136,6 +141,7 @@ export const suites = {
     ways: inOneExchange,
     defaults: vectorDefaults,
     parse: vector,
+    layers: null,
   },
   reduce_scatter: {
     title: "reduce_scatter",
@@ -147,6 +153,7 @@ export const suites = {
     ways: inOneExchange,
     defaults: vectorDefaults,
     parse: vector,
+    layers: null,
   },
   all_to_all: {
     title: "all_to_all",
@@ -158,6 +165,7 @@ export const suites = {
     ways: inOneExchange,
     defaults: vectorDefaults,
     parse: matrix,
+    layers: null,
   },
   broadcast: {
     title: "broadcast",
@@ -173,10 +181,16 @@ export const suites = {
     ],
     defaults: vectorDefaults,
     parse: vector,
+    layers: null,
   },
-  matmul_reduce_scatter: { title: "matmul + reduce_scatter", kernels: ["matmul/reduce_scatter"], ...products },
-  all_gather_matmul: { title: "all_gather + matmul", kernels: ["matmul/all_gather"], ...products },
-  matmul_all_reduce: { title: "matmul + all_reduce", kernels: ["matmul/all_reduce"], ...products },
+  matmul_reduce_scatter: {
+    title: "matmul + reduce_scatter",
+    kernels: ["matmul/reduce_scatter"],
+    layers: "summed",
+    ...products,
+  },
+  all_gather_matmul: { title: "all_gather + matmul", kernels: ["matmul/all_gather"], layers: "gathered", ...products },
+  matmul_all_reduce: { title: "matmul + all_reduce", kernels: ["matmul/all_reduce"], layers: "summed", ...products },
 } as const satisfies Record<string, Suite>;
 
 export type SuiteName = keyof typeof suites;

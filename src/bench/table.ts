@@ -2,7 +2,7 @@
 import Table from "cli-table3";
 import { bestOf, geometricMean, medianOf, oursOf, ratioOf } from "./cells.js";
 import { significant } from "./format.js";
-import type { Measured } from "./measure.js";
+import type { BenchRow, Measured } from "./measure.js";
 import type { BenchResult } from "./results.js";
 import { suites } from "./suites.js";
 
@@ -78,25 +78,47 @@ export function benchTable({ rows, peers, unit, floors }: TableInput, c: TablePa
 
 /**
  * Results of several suites as one Markdown table: a row a suite, a column a size; in each cell the fastest peer's time
- * over that of the fastest kernel, and the kernel's microseconds.
+ * over that of the fastest kernel, and the kernel's microseconds. Of models' layers, a row is a layer, and a column its rows.
  */
 export function markdownTable(results: readonly BenchResult[]): string {
+  if (results.some(({ rows }) => rows.some(({ layer }) => layer !== undefined))) return layerTable(results);
   const labels = [...new Map(results.flatMap(({ rows }) => rows.map((row) => [row.label, row.size])))]
     .sort((a, b) => a[1] - b[1])
     .map(([label]) => label);
   const lines = results.map((result) => {
-    const cells = labels.map((label) => {
-      const row = result.rows.find((r) => r.label === label);
-      const best = row === undefined ? null : oursOf(row.kernels);
-      if (best === null) return "–";
-      const ratio = ratioOf(row!);
-      const us = `${significant(best.us, 3)} µs`;
-      return ratio === null ? us : `${ratio.toFixed(2)} (${us})`;
-    });
-    const mean = geometricMean(result.rows.flatMap((row) => ratioOf(row) ?? []));
-    return [suites[result.suite].title, ...cells, mean === null ? "–" : mean.toFixed(2)];
+    const cells = labels.map((label) => cellText(result.rows.find((r) => r.label === label)));
+    return [suites[result.suite].title, ...cells, meanText(result.rows)];
   });
-  const head = ["", ...labels, "geomean"];
+  return markdown(["", ...labels, "geomean"], lines, 1);
+}
+
+function layerTable(results: readonly BenchResult[]): string {
+  const counts = [...new Set(results.flatMap(({ rows }) => rows.map(({ dims }) => dims["m"]!)))].sort((a, b) => a - b);
+  const lines = results.flatMap(({ suite, rows }) =>
+    [...new Set(rows.map(({ layer }) => layer))].map((layer) => {
+      const own = rows.filter((row) => row.layer === layer);
+      const { n, k } = own[0]!.dims;
+      const cells = counts.map((m) => cellText(own.find(({ dims }) => dims["m"] === m)));
+      return [suites[suite].title, `${layer ?? ""}, ${n}×${k}`, ...cells, meanText(own)];
+    }),
+  );
+  return markdown(["", "N×K", ...counts.map((m) => (m === 1 ? "1 row" : String(m))), "geomean"], lines, 2);
+}
+
+function cellText(row: BenchRow | undefined): string {
+  const best = row === undefined ? null : oursOf(row.kernels);
+  if (best === null) return "–";
+  const ratio = ratioOf(row!);
+  const us = `${significant(best.us, 3)} µs`;
+  return ratio === null ? us : `${ratio.toFixed(2)} (${us})`;
+}
+
+function meanText(rows: readonly BenchRow[]): string {
+  return geometricMean(rows.flatMap((row) => ratioOf(row) ?? []))?.toFixed(2) ?? "–";
+}
+
+/** @param names columns that are no numbers */
+function markdown(head: readonly string[], lines: readonly (readonly string[])[], names: number): string {
   const row = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  return [row(head), row(head.map((_, i) => (i === 0 ? "---" : "---:"))), ...lines.map(row)].join("\n") + "\n";
+  return [row(head), row(head.map((_, i) => (i < names ? "---" : "---:"))), ...lines.map(row)].join("\n") + "\n";
 }

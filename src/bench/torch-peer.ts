@@ -13,11 +13,10 @@ import type { BenchRow } from "./measure.js";
 import type { PeerName } from "./peers.js";
 import type { BenchCase, SuiteName } from "./suites.js";
 
-/** A script, the suites that it times, how it is asked for their cases, and its dtypes. */
+/** A script, the suites that it times, how it calls their cases, and its dtypes. */
 interface Script {
   readonly file: string;
   readonly suites: readonly SuiteName[];
-  readonly flag: string;
   readonly text: (one: TorchCase) => string;
   readonly dtypes: readonly DType[];
 }
@@ -27,14 +26,12 @@ const scripts: readonly Script[] = [
   {
     file: "torch_collectives.py",
     suites: ["all_reduce", "reduce_scatter"],
-    flag: "--sizes",
     text: ({ size }) => String(size),
     dtypes: ["bf16", "f16", "f32"],
   },
   {
     file: "torch_matmul.py",
     suites: ["matmul_reduce_scatter", "all_gather_matmul", "matmul_all_reduce"],
-    flag: "--shapes",
     text: ({ dims }) => ["m", "n", "k"].map((name) => String(dims[name])).join("x"),
     dtypes: ["bf16", "f16"],
   },
@@ -63,7 +60,7 @@ export interface TorchOptions {
   readonly dtype: DType;
   readonly timing: Required<TimingOptions>;
   readonly plan: readonly { readonly suite: SuiteName; readonly cases: readonly TorchCase[] }[];
-  /** Of each script. */
+  /** How long a script may say nothing. */
   readonly timeoutMs: number;
   readonly onProgress: (what: string) => void;
   readonly python?: string;
@@ -72,7 +69,7 @@ export interface TorchOptions {
 /** One line of a script. */
 interface Line {
   readonly op: string;
-  readonly size: number;
+  readonly case: string;
   readonly peer?: string;
   readonly us?: CellTiming;
   readonly problem?: string;
@@ -84,24 +81,34 @@ interface TorchRow {
   alone?: CellTiming;
 }
 
-/** By suite and size, what PyTorch's peers took. */
-export type TorchRows = Map<SuiteName, Map<number, TorchRow>>;
+/** By suite and case, what PyTorch's peers took. */
+export type TorchRows = Map<SuiteName, Map<string, TorchRow>>;
 
-/**
- * Starts the scripts that time some of the suites under torchrun, one after the other, and collects their lines.
- * @throws RuntimeError when one fails or takes longer than `timeoutMs`: with the last of what it said.
- */
-export async function timeTorch(options: TorchOptions): Promise<TorchRows> {
-  const rows: TorchRows = new Map();
-  for (const script of scripts) await runScript(script, options, rows);
-  return rows;
+/** What the scripts said, and why one of them did not say all. */
+export interface TorchTimes {
+  readonly rows: TorchRows;
+  readonly failure: RuntimeError | null;
 }
 
-async function runScript(script: Script, options: TorchOptions, rows: TorchRows): Promise<void> {
+/**
+ * Starts the scripts that time some of the suites under torchrun, one after the other, and collects their lines. One that fails, or
+ * says nothing for `timeoutMs`, ends it; what was said before counts.
+ * @throws RuntimeError where a script has no kernels of the dtype
+ */
+export async function timeTorch(options: TorchOptions): Promise<TorchTimes> {
+  const rows: TorchRows = new Map();
+  for (const script of scripts) {
+    const failure = await runScript(script, options, rows);
+    if (failure !== null) return { rows, failure };
+  }
+  return { rows, failure: null };
+}
+
+async function runScript(script: Script, options: TorchOptions, rows: TorchRows): Promise<RuntimeError | null> {
   const { ranks, dtype, timing, timeoutMs, onProgress, python = "python3" } = options;
   const wanted = options.plan.filter(({ suite }) => script.suites.includes(suite));
-  const cases = [...new Set(wanted.flatMap((p) => p.cases.map(script.text)))];
-  if (cases.length === 0) return;
+  const cases = [...new Set(wanted.flatMap((p) => p.cases.map((one) => `${p.suite}:${script.text(one)}`)))];
+  if (cases.length === 0) return null;
   if (!script.dtypes.includes(dtype))
     throw new RuntimeError(
       `PyTorch's peers are timed in ${script.dtypes.join(", ")}, not ${dtype}`,
@@ -115,7 +122,7 @@ async function runScript(script: Script, options: TorchOptions, rows: TorchRows)
     String(ranks),
     join(folder, script.file),
   ];
-  const args = [script.flag, cases.join(","), "--dtype", dtype, "--ops", wanted.map(({ suite }) => suite).join(",")];
+  const args = ["--cases", cases.join(","), "--dtype", dtype];
   const times = ["--inner", String(timing.inner), "--outer", String(timing.outer)];
   const child = spawn(python, [...run, ...args, ...times], {
     cwd: folder,
@@ -131,17 +138,20 @@ async function runScript(script: Script, options: TorchOptions, rows: TorchRows)
     }
   };
   const timer = setTimeout(stop, timeoutMs);
+  let last = "";
   process.once("exit", stop);
   let complaints = "";
   child.stderr.on("data", (text: Buffer) => (complaints = (complaints + text.toString()).slice(-4000)));
   createInterface({ input: child.stdout }).on("line", (text) => {
     const line = parseLine(text);
     if (line === null) return;
-    onProgress(`${line.op}, ${line.size}: ${line.peer ?? "the product alone"}`);
-    const suite = rows.get(line.op as SuiteName) ?? new Map<number, TorchRow>();
+    timer.refresh();
+    last = `${line.op}, ${line.case}: ${line.peer ?? "the product alone"}`;
+    onProgress(last);
+    const suite = rows.get(line.op as SuiteName) ?? new Map<string, TorchRow>();
     rows.set(line.op as SuiteName, suite);
-    const row = suite.get(line.size) ?? { peers: {} };
-    suite.set(line.size, row);
+    const row = suite.get(line.case) ?? { peers: {} };
+    suite.set(line.case, row);
     if (line.alone !== undefined) row.alone = line.alone;
     if (line.peer !== undefined)
       row.peers[line.peer] =
@@ -149,12 +159,12 @@ async function runScript(script: Script, options: TorchOptions, rows: TorchRows)
   });
   try {
     const [code, signal] = (await once(child, "close")) as [number | null, string | null];
-    if (code !== 0) {
-      const how = signal === null ? `code ${code}` : `${signal}, after at most ${timeoutMs / 1000} s`;
-      throw new RuntimeError(
-        `PyTorch's peers ended with ${how}: ${complaints.trim().split("\n").slice(-4).join(" | ")}`,
-      );
-    }
+    if (code === 0) return null;
+    const how = signal === null ? `code ${code}` : `${signal}, after ${timeoutMs / 1000} s without a word`;
+    const after = last === "" ? "" : ` after ${last}`;
+    return new RuntimeError(
+      `PyTorch's peers ended with ${how}${after}: ${complaints.trim().split("\n").slice(-4).join(" | ")}`,
+    );
   } finally {
     clearTimeout(timer);
     process.removeListener("exit", stop);
@@ -165,10 +175,10 @@ async function runScript(script: Script, options: TorchOptions, rows: TorchRows)
 /** Null for what is no line of the script, such as a library's warning. */
 function parseLine(text: string): Line | null {
   try {
-    const { bytes, ...line } = JSON.parse(text) as Partial<Line> & { readonly bytes?: number };
-    const size = line.size ?? bytes;
+    const line = JSON.parse(text) as Partial<Line>;
     const says = typeof line.peer === "string" || line.alone !== undefined;
-    return typeof line.op === "string" && typeof size === "number" && says ? { ...line, op: line.op, size } : null;
+    const { op, case: one } = line;
+    return typeof op === "string" && typeof one === "string" && says ? { ...line, op, case: one } : null;
   } catch {
     return null;
   }
@@ -176,8 +186,9 @@ function parseLine(text: string): Line | null {
 
 /** The rows with PyTorch's cells beside the others. */
 export function withTorch(suite: SuiteName, rows: readonly BenchRow[], torch: TorchRows): readonly BenchRow[] {
+  const script = scripts.find(({ suites }) => suites.includes(suite));
   return rows.map((row) => {
-    const own = torch.get(suite)?.get(row.size);
+    const own = script && torch.get(suite)?.get(script.text(row));
     if (own === undefined) return row;
     return {
       ...row,

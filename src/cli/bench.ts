@@ -7,6 +7,7 @@ import { type NcclPeer, ncclPeer } from "../bench/peers.js";
 import { type BenchResult, saveResult } from "../bench/results.js";
 import { groups, type SuiteName, suites } from "../bench/suites.js";
 import { benchTable } from "../bench/table.js";
+import { layerCases, layerRows, type ModelName, modelNames } from "../bench/layers.js";
 import { timeTorch, torchPeers, torchVersion, withTorch } from "../bench/torch-peer.js";
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
@@ -28,6 +29,8 @@ interface BenchOptions {
   readonly backend?: BackendName | "auto";
   readonly peers?: readonly PeerChoice[];
   readonly sizes?: string;
+  readonly layers?: readonly ModelName[];
+  readonly rows?: readonly number[];
   readonly dtype: DType;
   readonly sms?: number;
   readonly roundPartialSums?: boolean;
@@ -64,6 +67,17 @@ export function benchCommand(io: Io): Command {
     )
     .option("--sizes <list>", "bytes of the full tensor, such as 32Ki,1Mi,64Mi; for matmul MxNxK,…")
     .addOption(
+      new Option(
+        "--layers <models>",
+        `for matmul, the products of models' layers in place of sizes: ${modelNames.join(", ")}, or all`,
+      ).argParser(parseModels),
+    )
+    .addOption(
+      new Option("--rows <list>", `their rows M (default: ${layerRows.join(",")})`).argParser((text) =>
+        text.split(",").map((one) => wholeNumber(1, 2 ** 20)(one)),
+      ),
+    )
+    .addOption(
       new Option("-t, --dtype <dtype>", `dtype: ${DTYPE_NAMES.join(", ")}`).argParser(parseSingleDType).default("bf16"),
     )
     .addOption(shared.sms())
@@ -93,6 +107,7 @@ export function benchCommand(io: Io): Command {
           "collc bench matmul --peers torch --sizes 512x8192x8192",
           "products fused with a collective, beside cuBLAS and NCCL",
         ],
+        ["collc bench matmul --peers torch --layers llama3-70b --rows 1,64,4096", "the products of a model's layers"],
       ),
     )
     .action((suite: string, options: BenchOptions) => bench(io, suite, options));
@@ -102,6 +117,15 @@ function parsePeers(text: string): PeerChoice[] {
   return text.split(",").map((name) => {
     const known = peerChoices.find((peer) => peer === name.trim());
     if (known === undefined) throw new InvalidArgumentError(`Peers are ${peerChoices.join(", ")}.`);
+    return known;
+  });
+}
+
+function parseModels(text: string): readonly ModelName[] {
+  if (text === "all") return modelNames;
+  return text.split(",").map((name) => {
+    const known = modelNames.find((model) => model === name.trim());
+    if (known === undefined) throw new InvalidArgumentError(`Models are ${modelNames.join(", ")}, and all.`);
     return known;
   });
 }
@@ -146,7 +170,8 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
     (group, onProgress) => run(group, plan, reach, options, onProgress),
   );
   if (results === null || !place.speaks) return;
-  if (torch !== null) results = await besideTorch(io, results, plan, torch);
+  let failure: Error | null = null;
+  if (torch !== null) ({ results, failure } = await besideTorch(io, results, plan, torch));
   if (options.json === true) {
     const saved = options.save ? await saveAll(options, results) : [];
     io.out.write(JSON.stringify(results.length === 1 ? results[0] : results, null, 1) + "\n");
@@ -172,6 +197,8 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
       Object.values(row.kernels).some((cell) => "problem" in cell && /wrong|differ/.test(cell.problem)),
     ),
   );
+  // What was measured is saved by now.
+  if (failure !== null) throw failure;
   if (problems) throw new Exit(exitCodes.program);
 }
 
@@ -196,28 +223,46 @@ async function besideTorch(
   results: readonly BenchResult[],
   plan: Plan,
   version: string,
-): Promise<BenchResult[]> {
+): Promise<{ results: BenchResult[]; failure: Error | null }> {
   const { ranks, dtype, timing } = results[0]!;
-  const cells = await withProgress(io, (progress) =>
+  const { rows: cells, failure } = await withProgress(io, (progress) =>
     timeTorch({
       ...{ ranks, dtype, timing, plan },
       timeoutMs: torchTimeoutMs,
       onProgress: (what) => progress.set(`PyTorch: ${what}`),
     }),
   );
-  return results.map((result) => ({
+  const withPeers = results.map((result) => ({
     ...result,
     peers: [...result.peers, ...torchPeers(result.suite, cells, version)],
     rows: withTorch(result.suite, result.rows, cells),
   }));
+  return { results: withPeers, failure };
 }
 
-/** For all sizes of a script together; a hung peer must not hold the machine. */
-const torchTimeoutMs = 240_000;
+/** A hung peer must not hold the machine. */
+const torchTimeoutMs = 120_000;
 
 type Plan = readonly { readonly suite: SuiteName; readonly cases: ReturnType<typeof casesOf> }[];
 
 function parseCases(suite: SuiteName, options: BenchOptions, { backend, ranks }: Place): ReturnType<typeof casesOf> {
+  const { layers } = options;
+  if (layers !== undefined) {
+    if (options.sizes !== undefined)
+      throw new UsageError("--layers stands in place of --sizes", "leave one of them out");
+    const kind = suites[suite].layers;
+    if (kind === null)
+      throw new UsageError(
+        `${suite} has no products of layers`,
+        "give --sizes, or ask for matmul or one of its suites",
+      );
+    const cases = layerCases(layers, kind, options.rows ?? layerRows, ranks);
+    if (cases.length === 0)
+      throw new UsageError(`${suite} takes rows that ${ranks} ranks share`, `give --rows that ${ranks} divides`);
+    return cases;
+  }
+  if (options.rows !== undefined)
+    throw new UsageError("--rows goes with --layers", "add --layers, or give --sizes MxNxK");
   const sizes = options.sizes?.split(",") ?? suites[suite].defaults[backend === "cpu" ? "cpu" : "cuda"];
   try {
     return casesOf(suite, sizes, options.dtype, ranks);
@@ -274,6 +319,8 @@ function rankArguments(suite: string, options: BenchOptions, place: Place): stri
     ...(options.reach === undefined ? [] : ["--reach", options.reach]),
     ...["--inner", String(options.inner), "--outer", String(options.outer), "--no-save"],
     ...(options.sizes === undefined ? [] : ["--sizes", options.sizes]),
+    ...(options.layers === undefined ? [] : ["--layers", options.layers.join(",")]),
+    ...(options.rows === undefined ? [] : ["--rows", options.rows.join(",")]),
     ...(options.ways === true ? ["--ways"] : []),
     ...(options.timeout === undefined ? [] : ["--timeout", String(options.timeout / 1000)]),
     ...(options.peers?.includes("nccl") === true ? ["--peers", "nccl"] : []),

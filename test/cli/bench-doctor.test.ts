@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { bestOf, geometricMean, ratioOf } from "../../src/bench/cells.js";
+import { layerCases, layerRows, modelNames } from "../../src/bench/layers.js";
 import { floorOf, type MachineFacts } from "../../src/bench/machine.js";
 import { plotOf, specificationOf } from "../../src/bench/plot.js";
 import type { BenchResult } from "../../src/bench/results.js";
@@ -48,6 +49,29 @@ describe("collc bench", () => {
     expect(rows[0]!.label).toBe("32×48×64");
     expect(rows[0]!.kernels["matmul/reduce_scatter"]!.us.median).toBeGreaterThan(0);
     expect(readdirSync(folder)).toHaveLength(before);
+  });
+
+  it("has the products of models' layers", () => {
+    const gathered = layerCases(["llama3-70b"], "gathered", [1, 64], 4);
+    expect(gathered.map(({ label, layer }) => [layer, label])).toEqual([
+      ["llama3-70b qkv", "64×10240×8192"],
+      ["llama3-70b gate and up", "64×57344×8192"],
+    ]);
+    const labels = layerCases(modelNames, "summed", layerRows, 4).map(({ label }) => label);
+    expect(labels).toContain("1×7168×18432");
+    expect(new Set(labels).size).toBe(labels.length);
+  });
+
+  it.each([
+    [["all_reduce", "--layers", "all"], "all_reduce has no products of layers"],
+    [["matmul", "--layers", "all", "--sizes", "8x8x8"], "--layers stands in place of --sizes"],
+    [["matmul", "--rows", "8"], "--rows goes with --layers"],
+    [["all_gather_matmul", "--layers", "llama3-8b", "--rows", "1,3"], "takes rows that 4 ranks share"],
+    [["matmul", "--layers", "llama4"], "Models are llama3-8b"],
+  ])("says what is wrong with %j", async ([suite, ...args], said) => {
+    const { code, err } = await bench(suite!, ...args);
+    expect(code).toBe(2);
+    expect(err).toContain(said);
   });
 
   it("has a kernel file for every row of the suites, and sizes that divide", () => {
@@ -147,6 +171,19 @@ describe("tables and plots", () => {
     expect(lines[0]).toBe("|  | 1 KiB | 1 MiB | geomean |");
     expect(lines[2]).toBe("| all_reduce | 0.50 (8.00 µs) | 1.20 (10.0 µs) | 0.77 |");
     expect(lines[3]).toBe("| broadcast | 0.50 (8.00 µs) | – | 0.50 |");
+  });
+
+  it("makes a row of each layer of a model, and a column of its rows", () => {
+    const rows = layerCases(["llama3-8b"], "summed", [1, 16], 4).map((one) => ({
+      ...one,
+      kernels: { "matmul/all_reduce": cell(10) },
+      peers: { "cuBLAS + NCCL": cell(one.dims["m"] === 1 ? 20 : 5) },
+    }));
+    const lines = markdownTable([{ ...result, suite: "matmul_all_reduce", rows }]).split("\n");
+    expect(lines[0]).toBe("|  | N×K | 1 row | 16 | geomean |");
+    expect(lines[3]).toBe(
+      "| matmul + all_reduce | llama3-8b down, 4096×14336 | 2.00 (10.0 µs) | 0.50 (10.0 µs) | 1.00 |",
+    );
   });
 
   it("draws times, bandwidth and ratios, in order of size, and escapes names", async () => {

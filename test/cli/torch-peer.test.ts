@@ -30,7 +30,7 @@ describe("PyTorch as a peer", () => {
   it("starts the script under torchrun and puts its cells beside the others", async () => {
     const asked = join(folder, "asked.txt");
     const line = (peer: string, rest: string): string =>
-      `echo '{"op": "all_reduce", "bytes": 1024, "peer": "${peer}", ${rest}}'`;
+      `echo '{"op": "all_reduce", "case": "1024", "peer": "${peer}", ${rest}}'`;
     const fake = python(
       "good",
       [
@@ -41,10 +41,15 @@ describe("PyTorch as a peer", () => {
       ].join("\n"),
     );
     const told: string[] = [];
-    const cells = await timeTorch({ ...options, python: fake, onProgress: (what) => told.push(what) });
+    const { rows: cells, failure } = await timeTorch({
+      ...options,
+      python: fake,
+      onProgress: (what) => told.push(what),
+    });
+    expect(failure).toBeNull();
     expect(told).toHaveLength(2);
     expect(readFileSync(asked, "utf8")).toMatch(
-      /torch\.distributed\.run --standalone --nproc-per-node 4 \S+torch_collectives\.py --sizes 1024 --dtype bf16 --ops all_reduce --inner 10 --outer 15/,
+      /torch\.distributed\.run --standalone --nproc-per-node 4 \S+torch_collectives\.py --cases all_reduce:1024 --dtype bf16 --inner 10 --outer 15/,
     );
     const row = { label: "1 KiB", size: 1024, dims: { n: 512 }, kernels: {}, peers: { nccl: { problem: "none" } } };
     const [merged] = withTorch("all_reduce", [row], cells);
@@ -59,7 +64,7 @@ describe("PyTorch as a peer", () => {
 
   it("asks for products by their shapes, and takes a rank's product by itself apart", async () => {
     const asked = join(folder, "shapes.txt");
-    const line = (rest: string): string => `echo '{"op": "all_gather_matmul", "size": 4096, ${rest}}'`;
+    const line = (rest: string): string => `echo '{"op": "all_gather_matmul", "case": "8x16x32", ${rest}}'`;
     const us = '{"median": 7.1, "min": 7, "max": 8}';
     const fake = python(
       "products",
@@ -70,9 +75,9 @@ describe("PyTorch as a peer", () => {
       { suite: "matmul_reduce_scatter", cases: [one] },
       { suite: "all_gather_matmul", cases: [one] },
     ] as const;
-    const torch = await timeTorch({ ...options, plan, python: fake });
+    const { rows: torch } = await timeTorch({ ...options, plan, python: fake });
     expect(readFileSync(asked, "utf8")).toMatch(
-      /\S+torch_matmul\.py --shapes 8x16x32 --dtype bf16 --ops matmul_reduce_scatter,all_gather_matmul --inner 10/,
+      /\S+torch_matmul\.py --cases matmul_reduce_scatter:8x16x32,all_gather_matmul:8x16x32 --dtype bf16 --inner 10/,
     );
     const row = { label: "8×16×32", ...one, kernels: {}, peers: {} };
     const time = { median: 7.1, min: 7, max: 8 };
@@ -84,14 +89,18 @@ describe("PyTorch as a peer", () => {
   });
 
   it("says what the script said last when it fails", async () => {
-    const fake = python("bad", "echo 'RuntimeError: no NVLink' >&2; exit 3");
-    await expect(timeTorch({ ...options, python: fake })).rejects.toThrow(/code 3: RuntimeError: no NVLink/);
+    const line = `echo '{"op": "all_reduce", "case": "1024", "peer": "torch one_shot", "us": {"median": 7, "min": 7, "max": 8}}'`;
+    const fake = python("bad", `${line}\necho 'RuntimeError: no NVLink' >&2; exit 3`);
+    const { rows, failure } = await timeTorch({ ...options, python: fake });
+    expect(failure!.message).toMatch(/code 3 after all_reduce, 1024: torch one_shot: RuntimeError: no NVLink/);
+    expect(Object.keys(rows.get("all_reduce")!.get("1024")!.peers)).toEqual(["torch one_shot"]);
   });
 
   it("ends a script that hangs, and all that it started", async () => {
     const pid = join(folder, "pid.txt");
     const fake = python("hung", `sleep 600 & echo $! > ${pid}; wait`);
-    await expect(timeTorch({ ...options, timeoutMs: 1500, python: fake })).rejects.toThrow(/SIGKILL/);
+    const { failure } = await timeTorch({ ...options, timeoutMs: 1500, python: fake });
+    expect(failure!.message).toMatch(/SIGKILL, after 1.5 s without a word/);
     const child = Number(readFileSync(pid, "utf8"));
     await expect.poll(() => isRunning(child)).toBe(false);
   });

@@ -13,10 +13,21 @@ import {
   type Specification,
 } from "../../compiler/index.js";
 import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/index.js";
+import { columnsOf } from "./columns.js";
 import { type Context, evaluateRows, forgetRows, newKnowledge, specificationShape } from "./evaluate.js";
 import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
-import { membersFor, readRows, rowLength, type Rows, shapeOf, visitGridSegments, visitSegments } from "./logical.js";
+import {
+  type Columns,
+  inColumns,
+  membersFor,
+  readRows,
+  rowLength,
+  type Rows,
+  shapeOf,
+  visitGridSegments,
+  visitSegments,
+} from "./logical.js";
 import type { ProgramElement } from "./program-roundings.js";
 import { heldRows } from "./wide.js";
 import { type Mismatch, newTally, type Tally, tallyReduced, tallyRun } from "./tally.js";
@@ -123,9 +134,12 @@ export function checkOutputs(
         `the specification of '${tensor.name}' has shape [${value.join(", ")}], not [${shape.join(", ")}]`,
       );
     const distinct = withoutCopies(tensor, ranks);
-    for (const [first, last] of rowRanges(shape, hasProduct(specification), options)) {
-      checked += (last - first) * rowLength(shape);
-      checkRows(tensor, specification, context, distinct, first, last, tally);
+    const { ranges, parts } = sampleOf(tensor, specification, context, options);
+    for (const [first, last] of ranges) {
+      for (const { s, columns } of parts) {
+        checked += ((last - first) * rowLength(shape) * (columns?.count ?? 1)) / (columns === null ? 1 : shape.at(-1)!);
+        checkRows(tensor, s, context, distinct, [first, last], columns, tally);
+      }
       forgetRows(context);
     }
     total += shape.reduce((a, n) => a * n, 1);
@@ -176,14 +190,18 @@ function checkPartial(
   tallyReduced(tally, tensor, world, heldRows(tensor.dtype, evaluateRows(s, c, first, last, self)), actual, from);
 }
 
-/** Compares rows of one output on every rank that holds some of them. */
+/**
+ * Compares rows of one output on every rank that holds some of them.
+ *
+ * @param s what the rows are, or of `columns`, what these are
+ */
 function checkRows(
   tensor: SignatureTensor,
   s: Specification,
   c: Context,
   ranks: readonly RankOutputs[],
-  first: number,
-  last: number,
+  [first, last]: readonly [number, number],
+  columns: Columns | null,
   tally: Tally,
 ): void {
   const { dims, manifest } = c;
@@ -197,13 +215,18 @@ function checkRows(
   const { layout } = tensor;
   const isOwn = layout.kind === "local" || hasAxes(layout);
   const expectedBy = (self: number): Rows => heldRows(tensor.dtype, evaluateRows(s, c, first, last, self));
-  let expected = isOwn ? null : expectedBy(0);
+  // Of some columns, most ranks may hold nothing.
+  let common: Rows | null = null;
   ranks.forEach((r, rank) => {
     if (r === undefined || !isHolder(layout, manifest.mesh, rank)) return;
-    if (isOwn) expected = expectedBy(rank);
+    let own: Rows | null = null;
+    const expected = (): Rows => (isOwn ? (own ??= expectedBy(rank)) : (common ??= expectedBy(0)));
     const actual = outputOf(ranks, rank, tensor.name);
-    const visit = (logical: number, local: number, length: number): void =>
-      tallyRun(tally, tensor.dtype, expected!, logical, actual, local, length, rank);
+    const visit = inColumns(
+      (logical, local, length) => tallyRun(tally, tensor.dtype, expected(), logical, actual, local, length, rank),
+      shapeOf(tensor, dims).at(-1) ?? 1,
+      columns,
+    );
     if (layout.kind === "grid")
       visitGridSegments(
         tensor,
@@ -254,6 +277,53 @@ function outputOf(ranks: readonly RankOutputs[], rank: number, name: string): Ty
 
 function hasProduct(s: Specification): boolean {
   return someSpecification(s, ({ kind }) => kind === "matmul");
+}
+
+/** Rows and columns of a sampled product that are checked together: a stretch of a column's neighbours costs no more than the column. */
+const STRETCH = { rows: 4, columns: 8 };
+/** Stretches of columns at most: each is read row by row. */
+const MOST_STRETCHES = 64;
+
+/** What is checked: ranges of rows, and of each all of it, or stretches of columns with what they are. */
+interface Sample {
+  readonly ranges: readonly (readonly [number, number])[];
+  readonly parts: readonly { readonly s: Specification; readonly columns: Columns | null }[];
+}
+
+/**
+ * Of a product that is too large to be checked whole, where its columns go without each other, stretches of rows and of columns that lie
+ * all over it: no tile is left out before there are more of them than stretches. Of everything else, whole rows.
+ */
+function sampleOf(tensor: SignatureTensor, s: Specification, c: Context, options: CheckOptions): Sample {
+  const shape = shapeOf(tensor, c.dims);
+  const isProduct = hasProduct(s);
+  const whole = (): Sample => ({ ranges: rowRanges(shape, isProduct, options), parts: [{ s, columns: null }] });
+  const limit = options.maxElements ?? Infinity;
+  const [rows, width] = [shape[0] ?? 1, shape.at(-1) ?? 1];
+  if (!isProduct || shape.length < 2 || rows * rowLength(shape) <= limit || tensor.layout.kind === "partial")
+    return whole();
+  const random = randomStream(randomKey(options.seed ?? 0, rows, width));
+  const inner = rowLength(shape) / width;
+  const wanted = Math.max(Math.sqrt(limit / inner), limit / inner / rows);
+  const stretches = Math.min(Math.ceil(wanted / STRETCH.columns), MOST_STRETCHES);
+  if (stretches * STRETCH.columns >= width) return whole();
+  const parts = spread(width, STRETCH.columns, stretches, random).map(([from, to]) => {
+    const columns = { from, count: to - from };
+    return { s: columnsOf(s, columns, c), columns };
+  });
+  if (parts.some((part) => part.s === null)) return whole();
+  const count = Math.ceil(limit / inner / (stretches * STRETCH.columns) / STRETCH.rows);
+  return { ranges: spread(rows, STRETCH.rows, count, random), parts: parts as Sample["parts"] };
+}
+
+/** Stretches of a length, one somewhere in each of `count` equal parts of it, with its first and its last. Fewer where they would meet. */
+function spread(length: number, size: number, count: number, random: () => number): (readonly [number, number])[] {
+  const parts = Math.max(1, Math.min(count, Math.floor(length / size)));
+  return Array.from({ length: parts }, (_, i) => {
+    const [lo, hi] = [Math.floor((i * length) / parts), Math.floor(((i + 1) * length) / parts)];
+    const from = i === 0 ? 0 : i === parts - 1 ? length - size : lo + (random() % (hi - lo - size + 1));
+    return [Math.max(from, 0), Math.min(from + size, length)];
+  });
 }
 
 /** Ranges of rows to check, a bounded number of elements each: all of them, or the first, the last and a sample. */

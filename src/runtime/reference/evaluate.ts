@@ -17,7 +17,17 @@ import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows }
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
-import { givenTo, readRows, rowLength, type Rows, shapeOf, summandsOf, type Whole, wholeKind } from "./logical.js";
+import {
+  type Columns,
+  givenTo,
+  readRows,
+  rowLength,
+  type Rows,
+  shapeOf,
+  summandsOf,
+  type Whole,
+  wholeKind,
+} from "./logical.js";
 import { evaluateProduct } from "./product.js";
 import { withRoundings } from "./roundings.js";
 import { concatRows, permuteRows, repeatRows, reshapeRows, sliceRows, spreadRows } from "./views.js";
@@ -114,12 +124,7 @@ export function inputEpsilon(c: Context): number {
 /** Rows `first` … `last` (exclusive) of the value, for the rank `self` (it matters for `local` inputs only). */
 export function evaluateRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
   if (s.kind === "input" || s.kind === "constant" || s.kind === "scalar") return computeRows(s, c, first, last, self);
-  let ranges = c.known.rows.get(s);
-  if (ranges === undefined) c.known.rows.set(s, (ranges = new Map()));
-  const key = `${first} ${last} ${self}`;
-  let rows = ranges.get(key);
-  if (rows === undefined) ranges.set(key, (rows = computeRows(s, c, first, last, self)));
-  return rows;
+  return keptRows(s, c, first, last, self);
 }
 
 function computeRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
@@ -127,12 +132,8 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
   /** An operand as the elements of this value need it. */
   const operand = (x: Specification): Rows => spreadRows(x, specificationShape(s, c), c, first, last, self);
   switch (s.kind) {
-    case "input": {
-      const tensor = tensorOf(s.name, c);
-      const read = (rank: number, from: number, to: number): TypedArray => c.read(s.name, rank, from, to);
-      const rows = readRows(tensor, c.dims, c.manifest, read, first, last, self);
-      return withRoundings(rows, tensor, c.manifest.roundings, summandsOf(tensor, c.manifest, self));
-    }
+    case "input":
+      return inputRows(s.name, c, first, last, self, null);
     case "constant":
       return { values: Float64Array.of(s.value), error: null, copied: false };
     case "iota": {
@@ -166,11 +167,44 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
       return reshapeRows(s, c, first, last, self);
     case "repeat":
       return repeatRows(s, c, first, last, self);
-    case "slice":
-      return sliceRows(s, c, first, last, self);
+    case "slice": {
+      const columns = columnsOfInput(s, c);
+      if (columns === null) return sliceRows(s, c, first, last, self);
+      return inputRows(columns.name, c, first + columns.row, last + columns.row, self, columns);
+    }
     case "concat":
       return concatRows(s, c, first, last, self);
   }
+}
+
+function inputRows(name: string, c: Context, first: number, last: number, self: number, columns: Columns | null): Rows {
+  const tensor = tensorOf(name, c);
+  const read = (rank: number, from: number, to: number): TypedArray => c.read(name, rank, from, to);
+  const rows = readRows(tensor, c.dims, c.manifest, read, first, last, self, columns);
+  return withRoundings(rows, tensor, c.manifest.roundings, summandsOf(tensor, c.manifest, self));
+}
+
+/** Of a slice of an input's rows and columns and of nothing else, where it begins: no more than that is read. */
+function columnsOfInput(
+  { a, from, shape }: Extract<Specification, { kind: "slice" }>,
+  c: Context,
+): (Columns & { readonly name: string; readonly row: number }) | null {
+  if (a.kind !== "input" || shape.length < 2) return null;
+  const own = specificationShape(a, c);
+  const between = shape.slice(1, -1);
+  if (between.some((length, d) => evaluateExtent(length, c.dims) !== own[d + 1])) return null;
+  const [row, first, count] = [from[0]!, from.at(-1)!, shape.at(-1)!].map((e) => evaluateExtent(e, c.dims));
+  return { name: a.name, row: row!, from: first!, count: count! };
+}
+
+/** Rows that are asked for again before others are: those of an input are kept here, too. */
+export function keptRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
+  let ranges = c.known.rows.get(s);
+  if (ranges === undefined) c.known.rows.set(s, (ranges = new Map()));
+  const key = `${first} ${last} ${self}`;
+  let rows = ranges.get(key);
+  if (rows === undefined) ranges.set(key, (rows = computeRows(s, c, first, last, self)));
+  return rows;
 }
 
 /** All rows of a value, kept: for operations that look across rows. */

@@ -123,11 +123,18 @@ export function makeInputs(manifest: Manifest, dims: DimValues, seed: number): R
 
 /** Reads what `makeInputs` would make, piece by piece: for a process that holds one rank of a large run. */
 export function generatedInputs(manifest: Manifest, dims: DimValues, seed: number): InputReader {
+  // Elements of a column are read one by one.
+  const tensors = new Map(
+    manifest.inputs.map((tensor) => [
+      tensor.name,
+      { tensor, keys: Array.from({ length: manifest.ranks }, (_, r) => keyOf(manifest, tensor.name, seed, r)) },
+    ]),
+  );
   return (name, rank, from, to) => {
-    const tensor = manifest.inputs.find((t) => t.name === name)!;
+    const { tensor, keys } = tensors.get(name)!;
     const start = from - (from % 2);
     const into = allocate(tensor.dtype, to - start);
-    return fillInput(tensor, dims, into, keyOf(manifest, name, seed, rank), start).subarray(from - start);
+    return fillInput(tensor, dims, into, keys[rank]!, start).subarray(from - start);
   };
 }
 

@@ -145,7 +145,7 @@ export function visitSegments(
   rank: number,
   first: number,
   last: number,
-  visit: (logical: number, local: number, length: number) => void,
+  visit: Visit,
 ): void {
   const shape = shapeOf(tensor, dims);
   const row = rowLength(shape);
@@ -175,7 +175,7 @@ export function visitGridSegments(
   parts: readonly number[],
   first: number,
   last: number,
-  visit: (logical: number, local: number, length: number) => void,
+  visit: Visit,
 ): void {
   const shape = shapeOf(tensor, dims);
   const own = tensor.localShape.map((e) => evaluateExtent(e, dims));
@@ -195,10 +195,36 @@ export function visitGridSegments(
   }
 }
 
+/** So many neighbouring places of the last dimension. */
+export interface Columns {
+  readonly from: number;
+  readonly count: number;
+}
+
+type Visit = (logical: number, local: number, length: number) => void;
+
+/** Of runs of a tensor with rows of `width`, what lies in the columns, counted among these alone. All of it for null. */
+export function inColumns(visit: Visit, width: number, columns: Columns | null): Visit {
+  if (columns === null) return visit;
+  const { from, count } = columns;
+  return (logical, local, length) => {
+    const end = logical + length;
+    for (let line = Math.floor(logical / width); line * width < end; line++) {
+      const start = line * width + from;
+      const [lo, hi] = [Math.max(logical, start), Math.min(end, start + count)];
+      if (hi > lo) visit(line * count + lo - start, local + lo - logical, hi - lo);
+    }
+  };
+}
+
 /** Reads elements of the tensor from one rank's array. */
 export type Reader = (rank: number, from: number, to: number) => TypedArray;
 
-/** Rows `first` … `last` of the logical tensor. `self` is the rank whose values a `local` tensor, or whose row, is meant. */
+/**
+ * Rows `first` … `last` of the logical tensor. `self` is the rank whose values a `local` tensor, or whose row, is meant.
+ *
+ * @param columns of a tensor of two dimensions and more, these alone
+ */
 export function readRows(
   tensor: SignatureTensor,
   dims: DimValues,
@@ -207,17 +233,21 @@ export function readRows(
   first: number,
   last: number,
   self: number,
+  columns: Columns | null = null,
 ): Rows {
-  const n = (last - first) * rowLength(shapeOf(tensor, dims));
+  const shape = shapeOf(tensor, dims);
+  const width = shape.at(-1)!;
+  const whole = (last - first) * rowLength(shape);
+  const n = columns === null ? whole : (whole / width) * columns.count;
   const { layout, dtype } = tensor;
-  if (layout.kind === "grid") return readGrid(tensor, dims, manifest, read, first, last, self);
+  if (layout.kind === "grid") return readGrid(tensor, dims, manifest, read, [first, last], self, n, columns);
   const members = membersFor(tensor, manifest, self);
   const world = members.length;
   const gather = <A extends Float64Array | BigInt64Array>(place: number, into: A): A => {
     const rank = members[place]!;
-    visitSegments(tensor, dims, place, first, last, (logical, local, length) =>
-      take(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
-    );
+    const visit: Visit = (logical, local, length) =>
+      take(dtype, read(rank, local, local + length), into.subarray(logical, logical + length));
+    visitSegments(tensor, dims, place, first, last, inColumns(visit, width, columns));
     return into;
   };
   if (dtype === "i64") {
@@ -299,12 +329,13 @@ function readGrid(
   dims: DimValues,
   { mesh }: Pick<Manifest, "mesh">,
   read: Reader,
-  first: number,
-  last: number,
+  [first, last]: readonly [number, number],
   self: number,
+  n: number,
+  columns: Columns | null,
 ): Rows {
   const { layout, dtype, shape } = tensor;
-  const n = (last - first) * rowLength(shapeOf(tensor, dims));
+  const width = shapeOf(tensor, dims).at(-1)!;
   const summands = new Map<string, { readonly rank: number; readonly parts: readonly number[] }[]>();
   for (const rank of sourcesOf(layout, mesh, self)) {
     const key = placementsOf(layout, mesh)
@@ -315,10 +346,11 @@ function readGrid(
   }
   const all = [...summands.values()];
   const gather = (place: number, into: Float64Array | BigInt64Array): void => {
-    for (const { rank, parts } of all[place]!)
-      visitGridSegments(tensor, dims, parts, first, last, (logical, local, length) =>
-        take(dtype, read(rank, local, local + length), into.subarray(logical, logical + length)),
-      );
+    for (const { rank, parts } of all[place]!) {
+      const visit: Visit = (logical, local, length) =>
+        take(dtype, read(rank, local, local + length), into.subarray(logical, logical + length));
+      visitGridSegments(tensor, dims, parts, first, last, inColumns(visit, width, columns));
+    }
   };
   const op = partialOf(layout);
   if (dtype === "i64") {

@@ -1,12 +1,22 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
 import { DTYPES, isCut, LAMBDA, partsOfSpecification, type Specification, U32 } from "../../compiler/index.js";
-import { type Context, evaluateRows, inputEpsilon, specificationShape, wholeOf } from "./evaluate.js";
+import {
+  type Context,
+  evaluateRows,
+  evaluateWhole,
+  inputEpsilon,
+  keptRows,
+  specificationShape,
+  wholeOf,
+} from "./evaluate.js";
 import { type Rows, type Whole, wrap } from "./logical.js";
-import { spreadRows } from "./views.js";
+import { spreadRows, sub } from "./views.js";
 import { wideOf, wideRows, wrapWide } from "./wide.js";
 
 /** Rows of b that are held in float64 at a time. */
 const PANEL = 128;
+/** A b of at most so many elements is kept for the next rows of a: a few columns of a large one. */
+const KEPT = 2 ** 18;
 
 /** Terms of a product of f8 that tensor cores add up before f32 does. */
 const STAGE = 128;
@@ -40,7 +50,9 @@ export function evaluateProduct(
   const k = specificationShape(s.a, c)[1]!;
   const n = shape[1]!;
   const m = last - first;
-  const a = rounded(evaluateRows(s.a, c, first, last, self), s.a, c);
+  const isKept = k * n <= KEPT;
+  const a = rounded(isKept ? keptRows(s.a, c, first, last, self) : evaluateRows(s.a, c, first, last, self), s.a, c);
+  const wholeB = isKept ? rounded(evaluateWhole(s.b, c, self), s.b, c) : null;
   const values = new Float64Array(m * n);
   const columns = new Float64Array(n);
   const columnErrors = new Float64Array(n);
@@ -51,7 +63,7 @@ export function evaluateProduct(
   const slice = k / c.manifest.ranks;
   for (let p = 0, end = 0; p < k; p = end) {
     end = Math.min(p + PANEL, k, parts === null ? k : (Math.floor(p / slice) + 1) * slice);
-    const b = rounded(evaluateRows(s.b, c, p, end, self), s.b, c);
+    const b = wholeB === null ? rounded(evaluateRows(s.b, c, p, end, self), s.b, c) : sub(wholeB, p * n, end * n);
     addPanel(parts?.values ?? values, a.values, b.values, m, n, k, p, end - p);
     if (a.sizes !== undefined || b.sizes !== undefined) {
       sizes ??= new Float64Array(m * n);

@@ -80,7 +80,8 @@ export function permuteRows(s: Node<"permute">, c: Context, first: number, last:
   );
 }
 
-function sub(rows: Rows, from: number, to: number): Rows {
+/** A run of elements of the rows, where they lie. */
+export function sub(rows: Rows, from: number, to: number): Rows {
   return {
     values: rows.values.subarray(from, to),
     error: rows.error === null ? null : rows.error.subarray(from, to),
