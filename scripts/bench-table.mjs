@@ -5,11 +5,11 @@
  *   <!-- bench-table bench/results/A.json bench/results/B.json -->
  *   <!-- /bench-table -->
  *
- *   node scripts/bench-table.mjs     rewrites README.md and bench/results/README.md
+ *   node scripts/bench-table.mjs     rewrites README.md and the pages of bench/results
  *
  * Expects a finished `npm run build:ts`. A test compares the tables with their results.
  */
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
@@ -17,16 +17,16 @@ import { markdownTable } from "../dist/src/bench/table.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const marked = /(<!-- bench-table ([^>]*?) -->\n)[\s\S]*?(<!-- \/bench-table -->)/g;
-for (const name of ["README.md", "bench/results/README.md"]) {
+const pages = readdirSync(join(root, "bench/results")).filter((name) => name.endsWith(".md"));
+for (const name of ["README.md", ...pages.map((page) => `bench/results/${page}`)]) {
   const path = join(root, name);
   const text = readFileSync(path, "utf8");
+  if (text.match(marked) === null) continue;
   const filled = text.replace(marked, (_, open, files, close) => {
     const results = files.split(/\s+/).map((file) => JSON.parse(readFileSync(join(root, file), "utf8")));
     return `${open}\n${markdownTable(results)}\n${close}`;
   });
-  // Prettier looks after the first; results lie as they came out.
-  const written =
-    name === "README.md" ? await format(filled, { ...(await resolveConfig(path)), filepath: path }) : filled;
+  const written = await format(filled, { ...(await resolveConfig(path)), filepath: path });
   if (written === text) continue;
   writeFileSync(`${path}.new`, written);
   renameSync(`${path}.new`, path);

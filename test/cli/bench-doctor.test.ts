@@ -198,10 +198,11 @@ describe("tables and plots", () => {
     expect(await plotOf({ ...result, suite: "all_gather_matmul", peers: [] })).not.toContain("bandwidth");
   });
 
-  it("says in the README what the committed results say", () => {
+  it("says in the README and the pages of results what the committed results say", () => {
     const root = join(import.meta.dirname, "../..");
+    const pages = readdirSync(join(root, "bench/results")).filter((name) => name.endsWith(".md"));
     const cells = (text: string): string[] => text.split("|").map((cell) => cell.trim().replace(/^:?-+:?$/, "-"));
-    for (const name of ["README.md", "bench/results/README.md"]) {
+    for (const name of ["README.md", ...pages.map((page) => `bench/results/${page}`)]) {
       const marked = /<!-- bench-table ([^>]*?) -->\n([\s\S]*?)<!-- \/bench-table -->/g;
       for (const [, files, table] of readFileSync(join(root, name), "utf8").matchAll(marked)) {
         const results = files!.split(/\s+/).map((f) => JSON.parse(readFileSync(join(root, f), "utf8")) as BenchResult);

@@ -170,9 +170,10 @@ ${beforeAndAfter(pytorch)}
 ${partitionReport(pytorch).split("\n\n").slice(1, 3).join("\n\n")}
 \`\`\`
 
-The model's products are held against those measured on one GPU ([bench/results](../bench/results/README.md)): they are within 17 % of each. Products in
-one program with a conversion have not been measured since gathers and products overlap. What follows was measured before that, with
-every product left to cuBLAS, beside PyTorch's own ways: microseconds of a replayed CUDA graph, the slowest rank's median:
+The model's products are held against those measured on one GPU ([bench/results](../bench/results/products.md)): they are within 15 % of each.
+A layer on four H100s, timed on 2026-11-27, is in [bench/results](../bench/results/README.md#a-layer-in-pytorch). On 2 H200s products in
+one program with a conversion have not been timed in a layer. What follows has every product left to cuBLAS, beside PyTorch's own ways:
+microseconds of a replayed CUDA graph, the slowest rank's median, 2026-11-23:
 
 ${layerTable()}
 
