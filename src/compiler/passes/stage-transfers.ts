@@ -51,6 +51,11 @@ const MOST_ITERATIONS = 16;
 /** Chunks are rounded up to so many elements at least, as those of `chunk(n, r)` are. */
 const ROUND = 64;
 
+/** A loop of which each element is a product. */
+function isProduct(op: Op): boolean {
+  return op.name === "for" && op.regions[0]!.ops.some(({ name }) => name === "contract");
+}
+
 /** What becomes of one access. */
 interface Staged {
   readonly access: Op;
@@ -196,7 +201,8 @@ class Staging {
 
   /**
    * Whether blocks may take the tiles of a loop in any way that holds packets of these transfers and no other remote access:
-   * what else it writes, nothing else in the kernel touches, and what it reads, nothing writes.
+   * what else it writes, nothing else in the kernel touches, and what it reads, nothing writes but products, whose tiles all
+   * blocks have to wait for in any case.
    */
   isFree(ops: readonly Op[], staged: readonly Staged[]): boolean {
     if (staged.some(({ buffer, leads }) => buffer.role !== "packet" || leads.length > 0)) return false;
@@ -207,9 +213,10 @@ class Staging {
       const isRead = op.name === "load";
       if (isRemote(op) && !staged.some(({ access }) => access === op)) return true;
       let found = false;
-      walk(this.kernel.body, (other) => {
+      walk(this.kernel.body, (other, parents) => {
         const isSame = isMemory(other) && !own.has(other) && text(other, "buffer") === text(op, "buffer");
-        found ||= isSame && (!isRead || other.name === "store");
+        const isOther = isSame && (!isRead || other.name === "store");
+        found ||= isOther && !(isRead && parents.some(isProduct));
       });
       return found;
     };

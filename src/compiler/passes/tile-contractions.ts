@@ -38,6 +38,7 @@ import {
 } from "./support/depth-slices.js";
 import { findProducts } from "./support/found-products.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
+import { emitTaken, type KeptProduct, keptFor } from "./support/kept-products.js";
 import { isReadElsewhere, type Movers, moversFor } from "./support/product-movers.js";
 import { productGroups } from "./support/product-groups.js";
 import type { Product } from "./support/product-places.js";
@@ -83,6 +84,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       ? null
       : ownerSumsOf(product![0], kernel, definitions);
   let completed: Completed | null = null;
+  let kept: KeptProduct | null = null;
   const moved = new Set([...movers.values()].flatMap(({ begin, send, barrier }) => [begin, send, barrier]));
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
@@ -93,6 +95,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       values.set(op.results[0]!, foldOf(op, refused.get(op)!, b, values));
       return true;
     }
+    if (op === kept?.barrier || op === kept?.loop) return true;
     if (completed !== null && op === completed.sums.barrier) return true;
     if (completed !== null && op === completed.sums.loop) {
       const { sums, isApart } = completed;
@@ -142,12 +145,15 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const mosts = shapes.map((s) =>
       s.isCuttable ? mostSlices(s.lengths, options.tileBlocks, options.slices!, s.fit) : null,
     );
+    const taken = group.length === 1 && isTop && sums === null ? keptFor(op, kernel, definitions) : null;
+    // Blocks meet there however deep a slice is.
+    const cutting = taken === null ? options.slices : options.slices && { ...options.slices, meeting: 0 };
     const cuts = mosts.filter((most) => most !== null);
     const memory = cuts.length > 0 ? declareSums(lengths, cuts, accumulatedIn(match), buffers) : null;
     const [slices = null, narrow = null] = mosts.map((most, i) => {
       const of = shapes[i]!.lengths;
       const uncut = i === 0 && rounds !== null ? rounds.time : null;
-      return most === null ? null : cutDepth(of, most, uncut, memory!, options.tileBlocks, options.slices!, b);
+      return most === null ? null : cutDepth(of, most, uncut, memory!, options.tileBlocks, cutting!, b);
     });
     const widths = rounds === null ? null : widthsOf(allWidths, rounds, slices, b);
     if (roundTiles !== null) work.push(roundTiles);
@@ -175,7 +181,18 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     if (few === null) many();
     else b.if(isFew!, () => emit(narrow, { ...few.shape, widths: null }, null, null), many);
     const all = narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b);
-    if (all !== null) emitSums(products, all, kernel.world, b, values);
+    if (all === null) return true;
+    kept = taken;
+    if (taken === null) {
+      emitSums(products, all, kernel.world, b, values);
+      return true;
+    }
+    rewriteOps(betweenOps(kernel, op, taken.loop), b, values);
+    b.if(
+      all.isCut,
+      () => emitTaken(taken, products[0], all, kernel.world, b, values),
+      () => rewriteOps([taken.barrier, taken.loop], b, values),
+    );
     return true;
   });
   const blockThreads = roles === null ? options.tileThreads : roles.consumers + roles.producers;

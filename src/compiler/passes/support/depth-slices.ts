@@ -5,13 +5,13 @@
  * launches have tiles enough, and one slice.
  */
 import type { Builder } from "../../ir/builder.js";
-import { type Buffer, freshName, type Value } from "../../ir/module.js";
+import { type Buffer, freshName, type Op, type Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { scalar } from "../../ir/types.js";
 import { rewriteOps, Substitution } from "../../ir/visit.js";
 import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
-import { contractsOf } from "./contraction.js";
+import { type Contraction, contractsOf } from "./contraction.js";
 import type { Product } from "./product-places.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
@@ -147,15 +147,40 @@ export function emitSums(
   values: Substitution,
 ): void {
   build.if(slices.isCut, () => {
-    build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
+    emitMeeting(world, build);
     products.forEach((product, i) => emitSum(product, slices, slices.sums.buffers[i]!, world, build, values));
+  });
+}
+
+/** All blocks of this rank have stored the sums of their slices. */
+export function emitMeeting(world: number, build: Builder): void {
+  build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
+}
+
+/** Ops of a product's loop for the element at these places, each product replaced by the sum over its slices. @param otherwise takes what it emits itself */
+export function sumsInPlace(
+  ops: readonly Op[],
+  match: Contraction,
+  { count, sums: { dtype } }: Slices,
+  sums: readonly string[],
+  places: readonly Value[],
+  build: Builder,
+  values: Substitution,
+  otherwise: (op: Op, values: Substitution) => boolean = () => false,
+): void {
+  rewriteOps(ops, build, values, (o, b, v) => {
+    const own = contractsOf(match).indexOf(o);
+    if (own < 0) return otherwise(o, v);
+    const sum = b.reduce("sum", b.constant(0), count, (s) => b.load(sums[own]!, [s, ...places], scalar(dtype)));
+    v.set(o.results[0]!, sum);
+    return true;
   });
 }
 
 /** The loop's body over all elements, each product replaced by the sum over its slices. */
 function emitSum(
   { op, match }: Product,
-  { count, sums: { dtype } }: Slices,
+  slices: Slices,
   sums: readonly string[],
   world: number,
   build: Builder,
@@ -176,13 +201,7 @@ function emitSum(
         return rotatedNumber(build, place, build.sub(high[d]!, low[d]!), world);
       });
       op.regions[0]!.arguments.forEach((v, d) => inner.set(v, build.add(low[d]!, places[d]!)));
-      rewriteOps(op.regions[0]!.ops, build, inner, (o, b, v) => {
-        const own = contractsOf(match).indexOf(o);
-        if (own < 0) return false;
-        const sum = b.reduce("sum", b.constant(0), count, (s) => b.load(sums[own]!, [s, ...places], scalar(dtype)));
-        v.set(o.results[0]!, sum);
-        return true;
-      });
+      sumsInPlace(op.regions[0]!.ops, match, slices, sums, places, build, inner);
       build.span = op.span;
     },
     op.attributes,
