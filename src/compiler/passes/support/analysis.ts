@@ -10,6 +10,8 @@ export class Definitions {
   private readonly numbers = new Map<Value, number>();
   private readonly argumentNumbers = new Map<Value, number>();
   private readonly keys = new Map<Value, string>();
+  /** Keys of values by what they are made of. */
+  private readonly forms = new Map<string, string>();
   private readonly reached = new Map<Value, readonly Value[]>();
   private readonly region: Region;
   private differing: ReadonlySet<Value> | null = null;
@@ -104,7 +106,11 @@ export class Definitions {
     const operands = op.operands.map((o) => this.key(o));
     if (op.name === "binary" && ["add", "mul", "min", "max"].includes(String(op.attributes["fn"]))) operands.sort();
     const isImpure = op.name === "load" || op.name === "reduce" || op.name === "contract";
-    return `(${op.name}${isImpure ? `#${this.numbers.get(v)}` : ""} ${attributes} ${operands.join(" ")})`;
+    const form = `${op.name}${isImpure ? `#${this.numbers.get(v)}` : ""} ${attributes} ${operands.join(" ")}`;
+    // A number stands for the form: operands are used many times, and a text with all of theirs in it would double with each level.
+    let key = this.forms.get(form);
+    if (key === undefined) this.forms.set(form, (key = `form${this.forms.size}`));
+    return key;
   }
 }
 
