@@ -92,16 +92,19 @@ export function markdownTable(results: readonly BenchResult[]): string {
   return markdown(["", ...labels, "geomean"], lines, 1);
 }
 
+/** Of several results of a suite, what stands in the first of them counts. */
 function layerTable(results: readonly BenchResult[]): string {
   const counts = [...new Set(results.flatMap(({ rows }) => rows.map(({ dims }) => dims["m"]!)))].sort((a, b) => a - b);
-  const lines = results.flatMap(({ suite, rows }) =>
-    [...new Set(rows.map(({ layer }) => layer))].map((layer) => {
+  const lines = [...new Set(results.map(({ suite }) => suite))].flatMap((suite) => {
+    const all = results.filter((r) => r.suite === suite).flatMap(({ rows }) => rows);
+    const rows = [...new Map(all.toReversed().map((row) => [row.label, row])).values()];
+    return [...new Set(all.map(({ layer }) => layer))].map((layer) => {
       const own = rows.filter((row) => row.layer === layer);
       const { n, k } = own[0]!.dims;
       const cells = counts.map((m) => cellText(own.find(({ dims }) => dims["m"] === m)));
       return [suites[suite].title, `${layer ?? ""}, ${n}×${k}`, ...cells, meanText(own)];
-    }),
-  );
+    });
+  });
   return markdown(["", "N×K", ...counts.map((m) => (m === 1 ? "1 row" : String(m))), "geomean"], lines, 2);
 }
 
