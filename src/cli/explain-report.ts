@@ -218,7 +218,7 @@ function syncs(c: Palette, all: readonly SyncStep[], place: Show): string {
     .map((s, i) => {
       const who = s.kind === "barrier" ? whoMeets(s.ranks) : "";
       const blocks = s.kind !== "barrier" ? "" : SCOPES[s.scope];
-      const times = s.times === 1 ? "" : `, ${s.times} times`;
+      const times = s.times === 1 ? "" : s.times === 0 ? ", not at these sizes" : `, ${s.times} times`;
       const where = s.isWritten ? `in ${place(s.at)}` : s.isAtEnd ? "at the end" : `before ${place(s.at)}`;
       const origin = s.isWritten ? "written" : "derived";
       const head = `  ${i + 1}. ${c.bold(s.kind)} ${where}${who}${blocks}${times} ${c.dim(`(${origin})`)}`;
