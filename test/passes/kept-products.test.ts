@@ -93,6 +93,19 @@ describe("products that are kept for what sends them", () => {
     }
   });
 
+  it.each(["(a @ b) + (a @ transpose(c))", "(a @ b) * sum(a @ b, dim: 1)"])("leaves alone %s", (what) => {
+    const result = compile(
+      `collective f(a: T[m, k] replicated, b: T[k, n] replicated, c: T[n, k] replicated) -> y: T[m, n] replicated {
+  y = ${what}
+}
+`,
+      { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING },
+    );
+    expect(result.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+    expect(cutOf(result)?.uncut ?? []).toEqual([]);
+    expectRight(result, [{ m: 2, n: 8, k: 80 }]);
+  });
+
   it("leaves alone what is also given to the caller", () => {
     const result = compiled(
       `${head("(p: T[m, n] partial(sum), y: T[m, n] replicated)")}

@@ -20,7 +20,7 @@ export interface KeptProduct {
   readonly store: Op;
 }
 
-/** What the product in `loop` is kept for; null where it is for more than one loop, or the loop is not all that follows. */
+/** What the product in `loop` is kept for: a loop right after it that moves its elements, and nothing else. */
 export function keptFor(loop: Op, kernel: Kernel, definitions: Definitions): KeptProduct | null {
   const effects = kernel.body.ops.filter((o) => definitionOf(o.name).effect !== "pure");
   const [barrier, taking] = effects.slice(effects.indexOf(loop) + 1);
@@ -37,7 +37,20 @@ export function keptFor(loop: Op, kernel: Kernel, definitions: Definitions): Kep
       if (!buffersOf(op).includes(buffer) || op === store) return;
       isTakenThere &&= top === taking && op.name === "load" && !isRemote(op);
     });
+  isTakenThere &&= isMoving(taking, buffer);
   return isTakenThere ? { barrier, loop: taking, store } : null;
+}
+
+/** Whether a loop takes one element of the buffer at a time and moves it: what folds or multiplies takes each of them many times. */
+function isMoving(loop: Op, buffer: string): boolean {
+  let [isPlain, taken] = [true, 0];
+  walk({ arguments: [], ops: [loop] }, (op) => {
+    const isLoop = op.name === "for" && ["ranks", "tiles"].includes(String(op.attributes["map"]));
+    isPlain &&= isLoop || ["load", "store", "yield"].includes(op.name) || definitionOf(op.name).effect === "pure";
+    isPlain &&= op.regions.length === 0 || isLoop;
+    if (op.name === "load" && text(op, "buffer") === buffer) taken++;
+  });
+  return isPlain && taken === 1;
 }
 
 /** The only effect of a loop from 0 on, where that stores each element in its place in scratch of this rank, and is made of inputs. */
