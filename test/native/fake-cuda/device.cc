@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include "driver.h"
@@ -63,6 +64,19 @@ State& S() {
   static auto* state = new State;
   return *state;
 }
+
+/// What FAKE_CUDA_ATTRIBUTES says of an attribute: "16=132,97=166912".
+static std::optional<int> GivenAttribute(int attribute) {
+  for (const std::string& row : Split(Env("FAKE_CUDA_ATTRIBUTES"), ',')) {
+    const std::vector<std::string> parts = Split(row, '=');
+    if (parts.size() == 2 && std::atoi(parts[0].c_str()) == attribute) return std::atoi(parts[1].c_str());
+  }
+  return std::nullopt;
+}
+
+static constexpr int kMultiprocessors = 4;
+
+int Multiprocessors() { return GivenAttribute(16).value_or(kMultiprocessors); }
 
 int DeviceCount() {
   const std::string text = Env("FAKE_CUDA_DEVICES");
@@ -158,15 +172,9 @@ FAKE_API cuDeviceGetName(char* name, int length, int device) {
 FAKE_API cuDeviceGetAttribute(int* value, int attribute, int device) {
   FAKE_ENTER("cuDeviceGetAttribute");
   if (device < 0 || device >= DeviceCount()) return kInvalidDevice;
-  const std::string overrides = Env("FAKE_CUDA_ATTRIBUTES");
-  if (!overrides.empty()) {
-    for (const std::string& row : Split(overrides, ',')) {
-      const std::vector<std::string> parts = Split(row, '=');
-      if (parts.size() == 2 && std::atoi(parts[0].c_str()) == attribute) {
-        *value = std::atoi(parts[1].c_str());
-        return 0;
-      }
-    }
+  if (const auto given = GivenAttribute(attribute)) {
+    *value = *given;
+    return 0;
   }
   if (attribute >= 9000 && attribute < 9000 + kLiveKinds) {
     *value = static_cast<int>(S().live[attribute - 9000]);
@@ -176,7 +184,7 @@ FAKE_API cuDeviceGetAttribute(int* value, int attribute, int device) {
     *value = device + 1;
     return 0;
   }
-  static const std::map<int, int> values = {{1, 1024}, {16, 4},  {19, 1},  {34, 0},  {50, 0},  {75, 9},
+  static const std::map<int, int> values = {{1, 1024}, {16, kMultiprocessors}, {19, 1},  {34, 0},  {50, 0},  {75, 9},
                                             {76, 0},   {95, 1},  {97, 232448}, {102, 1}, {103, 1}, {128, 0}, {132, 0}};
   const auto found = values.find(attribute);
   if (found == values.end()) return kInvalidValue;

@@ -102,6 +102,8 @@ struct State {
 
 State& S();
 int DeviceCount();
+/// Of each device.
+int Multiprocessors();
 /// Whether a call may wait for a stream.
 bool IsBlocking();
 /// The error that FAKE_CUDA_FAIL orders for this call, the sticky one, or 0.

@@ -70,7 +70,7 @@ int OpOf(Function* function, const Config& config, void** parameters, Op* op) {
   const unsigned blocks = config.grid[0] * config.grid[1] * config.grid[2];
   if (threads == 0 || threads > 1024 || blocks == 0) return kInvalidValue;
   if (static_cast<int>(config.shared) > function->max_dynamic_shared) return kInvalidValue;
-  if (config.cooperative && blocks > 4u * Occupancy(*function, threads, config.shared)) return kTooLarge;
+  if (config.cooperative && blocks > static_cast<unsigned>(Multiprocessors() * Occupancy(*function, threads, config.shared))) return kTooLarge;
 
   Arguments arguments;
   for (std::size_t i = 0; i < function->parameters.size(); ++i) {
