@@ -10,7 +10,6 @@ import { foldBinary, foldCompare, REDUCE } from "../ir/functions.js";
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../ir/module.js";
 import type { BinaryFunction, Comparison, Reduction } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
-import { walkKernel } from "../ir/visit.js";
 import { isInteger, type ScalarKind } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { both, MAYBE, type Range, rangeOf } from "./ranges.js";
@@ -43,12 +42,9 @@ export function outsideDimension(
   dims: DimValues,
   data: KnownElements | null = null,
 ): OutsideDimension | null {
-  const slices = new Map<Op, ReadonlySet<Value>>();
   for (let rank = 0; rank < kernel.world; rank++) {
     for (const suspect of suspectsOf(kernel, dims, rank, data !== null)) {
-      let slice = slices.get(suspect.op);
-      if (slice === undefined) slices.set(suspect.op, (slice = sliceFor(suspect, kernel)));
-      const found = new Iterations(kernel, dims, rank, suspect, slice, data).first();
+      const found = new Iterations(kernel, dims, rank, suspect, data).first();
       if (found !== null) return found;
     }
   }
@@ -78,8 +74,6 @@ class Iterations {
     private readonly dims: DimValues,
     private readonly rank: number,
     private readonly suspect: Suspect,
-    /** Values that are worked out: they decide where the access goes, and how often. */
-    private readonly slice: ReadonlySet<Value>,
     private readonly data: KnownElements | null,
   ) {}
 
@@ -99,13 +93,13 @@ class Iterations {
     const { suspect } = this;
     for (const op of ops) {
       if (op === suspect.op) this.look(op);
-      const result = op.results[0];
+      const [result] = op.results;
       if (op.regions.length > 0) {
         if (suspect.parents.has(op)) this.enter(op, parity);
         else if (op.name === "reduce" && this.data !== null && isWhole(result!)) this.fold(op, parity);
         continue;
       }
-      if (result === undefined || !this.slice.has(result) || !isWhole(result)) continue;
+      if (result === undefined || !isWhole(result)) continue;
       this.keep(result, this.compute(op, parity));
     }
   }
@@ -230,23 +224,6 @@ const MOST_STEPS = 64;
 interface Suspect {
   readonly op: Op;
   readonly parents: ReadonlySet<Op>;
-}
-
-/** Values that the indices of an access, and the loops and conditions around it, are made of; and all folds, whose iterations count. */
-function sliceFor({ op: access, parents }: Suspect, kernel: Kernel): ReadonlySet<Value> {
-  const makers = new Map<Value, Op>();
-  const slice = new Set<Value>();
-  const left: Value[] = [...access.operands, ...[...parents].flatMap((op) => op.operands)];
-  walkKernel(kernel, (op) => {
-    for (const v of op.results) makers.set(v, op);
-    if (op.name === "reduce" || op.name === "yield") left.push(...op.operands);
-  });
-  for (let v = left.pop(); v !== undefined; v = left.pop()) {
-    if (slice.has(v)) continue;
-    slice.add(v);
-    left.push(...(makers.get(v)?.operands ?? []));
-  }
-  return slice;
 }
 
 /** Accesses of a rank that intervals cannot excuse. */

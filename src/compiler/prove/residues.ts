@@ -58,11 +58,6 @@ export class Fields {
   readonly p: number;
   readonly q: number;
   readonly r: number;
-  /** The words of the key: to take a list apart takes longer than a hash, as often as this is done. */
-  private readonly k: number;
-  private readonly l: number;
-  private readonly m: number;
-  private readonly n: number;
 
   /**
    * @param primes how many primes of their kind the three were drawn from
@@ -73,10 +68,9 @@ export class Fields {
     [p, q, r]: readonly [number, number, number],
     private readonly primes: number,
     private readonly least: number,
-    key: Key,
+    private readonly key: Key,
   ) {
     [this.p, this.q, this.r] = [p, q, r];
-    [this.k, this.l, this.m, this.n] = key;
   }
 
   /**
@@ -96,7 +90,7 @@ export class Fields {
    * states. Kept, since each proof takes those from 0 on.
    */
   member(number: number): Residues {
-    const { k, l, m, n } = this;
+    const [k, l, m, n] = this.key;
     for (let i = this.members.length; i <= number; i++) {
       const state = Math.imul(i + 1, STEP);
       const a = mixed((mixed((state + k) | 0) ^ l) + m);
@@ -117,7 +111,7 @@ export class Fields {
    * So nothing has to be kept to give equal arguments equal results.
    */
   standIn(tag: number, args: readonly Residues[]): Residues {
-    const { k, l, m, n } = this;
+    const [k, l, m, n] = this.key;
     let a = mixed((mixed((tag + STEP) | 0) ^ k) + n);
     let b = mixed((mixed((tag + 0x6a09e667) | 0) ^ l) + n);
     let c = mixed((mixed((tag + 0x3c6ef372) | 0) ^ m) + n);
@@ -132,7 +126,7 @@ export class Fields {
 
   /** The same of two values: most functions that are made so have two, and lists of them would take more time than all else. */
   standInOfTwo(tag: number, x: Residues, y: Residues): Residues {
-    const { k, l, m, n } = this;
+    const [k, l, m, n] = this.key;
     let a = mixed((mixed((tag + STEP) | 0) ^ k) + n);
     let b = mixed((mixed((tag + 0x6a09e667) | 0) ^ l) + n);
     let c = mixed((mixed((tag + 0x3c6ef372) | 0) ^ m) + n);

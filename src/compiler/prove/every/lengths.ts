@@ -112,8 +112,6 @@ export class Lengths {
   private readonly sizes = new Map<string, Form>();
   private readonly sources = new Map<readonly Source[], readonly Source[]>();
   private readonly forms = new Map<Form, Form>();
-  /** Lengths of movements. */
-  private readonly counts = new Map<Movement, Form>();
   private readonly parts = new Map<readonly Movement[], readonly MovementPart[]>();
   /** By its terms: a sum that has been asked for. */
   private readonly sums = new Map<Form, Map<Form, Form>>();
@@ -225,13 +223,8 @@ export class Lengths {
   }
 
   lengthOf(m: Movement): Form {
-    let length = this.counts.get(m);
-    if (length === undefined) this.counts.set(m, (length = this.one(this.countOf(m))));
-    return length;
-  }
-
-  private countOf({ length }: Movement): Form {
-    return "root" in length ? this.of(this.program.expressions.numbered(length.root)) : constant(length.constant);
+    const { length } = m;
+    return this.one("root" in length ? this.of(this.program.expressions.numbered(length.root)) : constant(length.constant)); // prettier-ignore
   }
 
   sizeOf(buffer: string): Form {
