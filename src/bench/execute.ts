@@ -12,7 +12,7 @@ import {
   wayAt,
 } from "../compiler/index.js";
 import type { Group, Tensor, Timing, TimingOptions } from "../runtime/group.js";
-import { bytesOf, type TypedArray } from "../runtime/numbers/index.js";
+import { allocate, bytesOf, fillPoison, type TypedArray } from "../runtime/numbers/index.js";
 import {
   checkOutputs,
   type CheckResult,
@@ -84,6 +84,21 @@ async function fillTensors(
   await group.barrier();
 }
 
+/** Forgets what stands in outputs that are no inputs: what is compared next was stored since. Collective. */
+async function poisonOutputs(
+  group: Group,
+  manifest: Manifest,
+  dims: DimValues,
+  tensors: Readonly<Record<string, Tensor>>,
+): Promise<void> {
+  for (const { name, dtype, localShape } of manifest.outputs) {
+    if (manifest.inPlace.includes(name)) continue;
+    const poison = fillPoison(allocate(dtype, elementsOf(localShape, dims)));
+    for (const rank of group.localRanks) tensors[name]!.write(poison, rank);
+  }
+  await group.barrier();
+}
+
 /** Loads, runs once and checks, then times. Collective. @throws what the runtime throws. */
 export async function execute(
   group: Group,
@@ -109,6 +124,7 @@ export async function execute(
   if (verdict.check.correct) {
     onProgress("timing", blocking && runMs * (options.timing.outer ?? 1) > 1000);
     const first = await outputDigest(group, manifest, tensors);
+    await poisonOutputs(group, manifest, dims, tensors);
     timing = await kernel.time(tensors, dims, options.timing);
     // In place, each launch begins with what the one before left: what comes out of that is not known.
     if (manifest.inPlace.length > 0) {

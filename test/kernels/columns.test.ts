@@ -50,9 +50,9 @@ const parts = ({ values, error, sizes, wide }: Rows): readonly (ArrayLike<number
 ];
 
 describe("columns of a value are the columns of the whole", () => {
-  let narrowed = 0;
-  it.each([...programs, ...more])("%s", (_, file, text) => {
+  it.each([...programs, ...more])("%s", (name, file, text) => {
     const c = contextOf(text, file);
+    let narrowed = 0;
     for (const s of specificationsOf(c.manifest.specification)) {
       if (s === null || s.kind === "elements") continue;
       const shape = specificationShape(s, c);
@@ -78,10 +78,8 @@ describe("columns of a value are the columns of the whole", () => {
         });
       }
     }
-  });
-
-  it("most programs with products have them", () => {
-    expect(narrowed).toBeGreaterThan(40);
+    // A fold along a row takes all of it; products of the library have none.
+    if (name.startsWith("kernels/matmul") || file === "f.coll") expect(narrowed).toBeGreaterThan(0);
   });
 });
 
@@ -108,6 +106,19 @@ describe("a sample of a product", () => {
     const verdict = checked(right());
     expect(verdict.correct).toBe(true);
     expect(verdict.checked).toBe(96 ** 2);
+  });
+
+  it("has the last of a few rows", () => {
+    const few: DimValues = { m: 6, n: 4096, k: 16 };
+    const data = makeInputs(manifest, few, 3);
+    const context: Context = { manifest, dims: few, read: generatedInputs(manifest, few, 3), known: newKnowledge() };
+    const outputs = Uint16Array.from(evaluateRows(s, context, 0, 6, 0).values, (v) => encode("bf16", v));
+    const name = manifest.outputs[0]!.name;
+    const verdict = () =>
+      checkOutputs(manifest, few, data, [{ outputs: { [name]: outputs } }, undefined], { maxElements: 512, seed: 5 });
+    expect(verdict()).toMatchObject({ correct: true, checked: 6 * 8 * 11 });
+    outputs.fill(encode("bf16", 100), 5 * 4096);
+    expect(verdict().correct).toBe(false);
   });
 
   it("finds a tile of 64 by 64 that is wrong, wherever it lies", () => {

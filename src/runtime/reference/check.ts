@@ -8,12 +8,11 @@ import {
   type Manifest,
   partsOfRank,
   type SignatureTensor,
-  someSpecification,
   specificationsOf,
   type Specification,
 } from "../../compiler/index.js";
 import { randomKey, randomStream, sameBytes, type TypedArray } from "../numbers/index.js";
-import { columnsOf } from "./columns.js";
+import { columnsOf, hasProduct } from "./columns.js";
 import { type Context, evaluateRows, forgetRows, newKnowledge, specificationShape } from "./evaluate.js";
 import { evaluateElements } from "./elements.js";
 import { heldInputs, type InputReader } from "./inputs.js";
@@ -33,7 +32,7 @@ import { heldRows } from "./wide.js";
 import { type Mismatch, newTally, type Tally, tallyReduced, tallyRun } from "./tally.js";
 
 export interface CheckOptions {
-  /** Check at most about this many elements of each output, in whole rows chosen by `seed`. Default: all. */
+  /** Check at most about this many elements of each output, chosen by `seed`: whole rows, or of products rows and columns all over them. Default: all. */
   readonly maxElements?: number;
   readonly seed?: number;
   /** What the program's own roundings come to; asked about elements that the signature's do not explain. See `programElements`. */
@@ -275,10 +274,6 @@ function outputOf(ranks: readonly RankOutputs[], rank: number, name: string): Ty
   return array;
 }
 
-function hasProduct(s: Specification): boolean {
-  return someSpecification(s, ({ kind }) => kind === "matmul");
-}
-
 /** Rows and columns of a sampled product that are checked together: a stretch of a column's neighbours costs no more than the column. */
 const STRETCH = { rows: 4, columns: 8 };
 /** Stretches of columns at most: each is read row by row. */
@@ -316,13 +311,15 @@ function sampleOf(tensor: SignatureTensor, s: Specification, c: Context, options
   return { ranges: spread(rows, STRETCH.rows, count, random), parts: parts as Sample["parts"] };
 }
 
-/** Stretches of a length, one somewhere in each of `count` equal parts of it, with its first and its last. Fewer where they would meet. */
+/** Stretches of a length, one somewhere in each of `count` equal parts of it, or two, with its first and its last; all of it where that is no more. */
 function spread(length: number, size: number, count: number, random: () => number): (readonly [number, number])[] {
-  const parts = Math.max(1, Math.min(count, Math.floor(length / size)));
+  const [wanted, all] = [Math.max(count, 2), Math.ceil(length / size)];
+  if (wanted >= all) return Array.from({ length: all }, (_, i) => [i * size, Math.min((i + 1) * size, length)]);
+  const parts = Math.min(wanted, Math.floor(length / size));
   return Array.from({ length: parts }, (_, i) => {
     const [lo, hi] = [Math.floor((i * length) / parts), Math.floor(((i + 1) * length) / parts)];
     const from = i === 0 ? 0 : i === parts - 1 ? length - size : lo + (random() % (hi - lo - size + 1));
-    return [Math.max(from, 0), Math.min(from + size, length)];
+    return [from, from + size];
   });
 }
 

@@ -108,4 +108,4 @@ function joined(s: Node<"concat">, { from, count }: Columns, c: Context): Specif
   return parts.length === 1 ? parts[0]! : { ...s, parts: parts as Specification[] };
 }
 
-const hasProduct = (s: Specification): boolean => someSpecification(s, ({ kind }) => kind === "matmul");
+export const hasProduct = (s: Specification): boolean => someSpecification(s, ({ kind }) => kind === "matmul");

@@ -10,7 +10,8 @@ import { RankPairs } from "../../ir/rank-pairs.js";
 import { rewriteOps, Substitution, walk } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
 import { emitMeeting, type Slices, sumsInPlace } from "./depth-slices.js";
-import { buffersOf } from "./product-movers.js";
+import { soleStoreOf } from "./owner-sums.js";
+import { buffersOf, isBarrier } from "./product-movers.js";
 import type { Product } from "./product-places.js";
 
 export interface KeptProduct {
@@ -24,12 +25,9 @@ export interface KeptProduct {
 export function keptFor(loop: Op, kernel: Kernel, definitions: Definitions): KeptProduct | null {
   const effects = kernel.body.ops.filter((o) => definitionOf(o.name).effect !== "pure");
   const [barrier, taking] = effects.slice(effects.indexOf(loop) + 1);
-  const self = RankPairs.self(kernel.world).print();
-  if (barrier?.name !== "barrier" || taking?.name !== "for") return null;
-  if (Object.keys(barrier.attributes).length !== 2 || barrier.operands.length > 0) return null;
-  if (barrier.attributes["scope"] !== "grid" || barrier.attributes["ranks"] !== self) return null;
-  const store = soleStore(loop, kernel, definitions);
-  if (store === null) return null;
+  if (barrier === undefined || !isBarrier(barrier, "grid", RankPairs.self(kernel.world).print())) return null;
+  const store = soleStoreOf(loop);
+  if (taking?.name !== "for" || store === null || !isInPlace(loop, store, kernel, definitions)) return null;
   const buffer = text(store, "buffer");
   let isTakenThere = true;
   for (const top of effects)
@@ -53,21 +51,18 @@ function isMoving(loop: Op, buffer: string): boolean {
   return isPlain && taken === 1;
 }
 
-/** The only effect of a loop from 0 on, where that stores each element in its place in scratch of this rank, and is made of inputs. */
-function soleStore(loop: Op, kernel: Kernel, definitions: Definitions): Op | null {
+/** Whether a loop from 0 on stores each element in its place in scratch of this rank, and makes it of inputs. */
+function isInPlace(loop: Op, store: Op, kernel: Kernel, definitions: Definitions): boolean {
   const [body] = loop.regions;
-  const stores: Op[] = [];
-  let isPlain = loop.operands.every((v, i) => i % 2 === 1 || definitions.constant(v) === 0);
+  let isOfInputs = true;
   walk(body!, (op) => {
-    if (op.name === "load") isPlain &&= !isRemote(op) && bufferOf(kernel, text(op, "buffer")).role === "input";
-    else if (!["contract", "yield"].includes(op.name) && definitionOf(op.name).effect !== "pure") stores.push(op);
+    if (op.name === "load") isOfInputs &&= bufferOf(kernel, text(op, "buffer")).role === "input";
   });
-  const [store] = stores;
-  if (!isPlain || stores.length !== 1 || store!.name !== "store" || isRemote(store!)) return null;
-  if (!body!.ops.includes(store!) || bufferOf(kernel, text(store!, "buffer")).role !== "scratch") return null;
-  const { indices } = memoryOperands(store!);
-  const isInPlace = indices.length === body!.arguments.length && indices.every((v, d) => v === body!.arguments[d]);
-  return isInPlace ? store! : null;
+  const { indices } = memoryOperands(store);
+  const isSame = indices.length === body!.arguments.length && indices.every((v, d) => v === body!.arguments[d]);
+  const isFromZero = loop.operands.every((v, i) => i % 2 === 1 || definitions.constant(v) === 0);
+  const isScratch = !isRemote(store) && bufferOf(kernel, text(store, "buffer")).role === "scratch";
+  return isOfInputs && isSame && isFromZero && isScratch;
 }
 
 /** Emits the meeting of the blocks, and the loop with each product that it takes as the sum over its slices. */

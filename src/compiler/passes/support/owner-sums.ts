@@ -47,8 +47,8 @@ export function ownerSumsOf(loop: Op, kernel: Kernel, definitions: Definitions):
 
 type Sent = Pick<OwnerSums, "store" | "variable" | "share">;
 
-/** Of a loop whose only effect stores each element to the rank `variable / share`, as [rank, …variables, this one's remainder in its place]. */
-function sentToOwners(loop: Op, definitions: Definitions): Sent | null {
+/** The only effect of a loop that loads from this rank's memory: a store of each element. */
+export function soleStoreOf(loop: Op): Op | null {
   const [body] = loop.regions;
   const stores: Op[] = [];
   let isPlain = true;
@@ -57,8 +57,15 @@ function sentToOwners(loop: Op, definitions: Definitions): Sent | null {
     else if (!["contract", "yield"].includes(op.name) && definitionOf(op.name).effect !== "pure") stores.push(op);
   });
   const [store] = stores;
-  if (!isPlain || stores.length !== 1 || !body!.ops.includes(store!) || store!.name !== "store") return null;
-  const { peer, indices } = memoryOperands(store!);
+  return isPlain && stores.length === 1 && body!.ops.includes(store!) && store!.name === "store" ? store! : null;
+}
+
+/** Of a loop whose only effect stores each element to the rank `variable / share`, as [rank, …variables, this one's remainder in its place]. */
+function sentToOwners(loop: Op, definitions: Definitions): Sent | null {
+  const [body] = loop.regions;
+  const store = soleStoreOf(loop);
+  if (store === null) return null;
+  const { peer, indices } = memoryOperands(store);
   const owner = peer === null ? undefined : definitions.binary(peer, "div");
   const [variable, share] = owner?.operands ?? [];
   if (variable === undefined || !body!.arguments.includes(variable)) return null;
@@ -70,7 +77,7 @@ function sentToOwners(loop: Op, definitions: Definitions): Sent | null {
     return place?.operands[0] === variable && definitions.key(place.operands[1]!) === definitions.key(share!);
   });
   const isWhole = indices.length === body!.arguments.length + 1 && definitions.of(indices[0]!)?.name === "rank";
-  return isInPlace && isWhole && definitions.constant(low!) === 0 ? { store: store!, variable, share: share! } : null;
+  return isInPlace && isWhole && definitions.constant(low!) === 0 ? { store, variable, share: share! } : null;
 }
 
 /**

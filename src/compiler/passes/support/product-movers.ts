@@ -123,13 +123,13 @@ function effectBefore(op: Op, { body: { ops } }: Kernel): Op | null {
   return ops.slice(0, Math.max(0, ops.indexOf(op))).findLast((o) => definitionOf(o.name).effect !== "pure") ?? null;
 }
 
-/** Whether all blocks of all ranks meet there, or each with its namesakes on all ranks, and nothing more happens. */
-export function isBarrier({ name, attributes, operands }: Op, scope: "grid" | "block"): boolean {
+/** Whether all blocks of these ranks meet there, or each with its namesakes on them, and nothing more happens. */
+export function isBarrier({ name, attributes, operands }: Op, scope: "grid" | "block", ranks = "all"): boolean {
   return (
     name === "barrier" &&
     operands.length === 0 &&
     attributes["scope"] === scope &&
-    attributes["ranks"] === "all" &&
+    attributes["ranks"] === ranks &&
     Object.keys(attributes).length === 2
   );
 }
