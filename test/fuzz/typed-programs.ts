@@ -74,7 +74,8 @@ function definitions(c: Choices): Definitions {
     functions.push({ name: "scaled", arity: 2, of: "element" });
   }
   if (c.chance(0.15)) {
-    texts.push(doc(c) + `fn large(v) = ${c.pick(["v > 2", "not v < 0 and v != 3", "v >= 1 or v <= -1"])}`);
+    // No number below 0: an element may be u8, and a number beside it is one of its dtype (number-out-of-range).
+    texts.push(doc(c) + `fn large(v) = ${c.pick(["v > 2", "not v < 0 and v != 3", "v >= 3 or v <= 0"])}`);
     functions.push({ name: "large", arity: 1, of: "condition" });
   }
   if (c.chance(0.1)) {
