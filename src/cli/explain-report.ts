@@ -55,7 +55,7 @@ export function explainReport(
     section(c, "What moves, in one launch, at rank 0", moves(c, e, place)),
     section(c, "Wire", wire(c, e)),
     ...(e.messages.length === 0 ? [] : [section(c, "Messages between domains", messages(c, e))]),
-    ...(e.messages.length === 0 ? [] : [section(c, "Steps, predicted", steps(c, e))]),
+    ...(e.steps.length === 0 ? [] : [section(c, "Steps, predicted", steps(c, e))]),
     ...(e.unstaged.length === 0 ? [] : [section(c, "Transfers that stay as written", unstaged(e, place))]),
     section(c, "Synchronisation", syncs(c, e.syncs, place)),
     section(c, `Time on ${machine.name} (${machine.title}), predicted`, times(c, e, machine)),
@@ -102,7 +102,7 @@ function messages(c: Palette, e: Explanation): string {
   return plainTable(c, ["", "from", "messages", "bytes", "most", ""], rows, [2, 3]);
 }
 
-const STEPS = { launch: "kernel", copy: "copies", message: "messages" } as const;
+const STEPS = { launch: "kernel", copy: "engines' copies", message: "messages" } as const;
 
 /** When each step begins and ends, and what goes on beside what. */
 function steps(c: Palette, e: Explanation): string {

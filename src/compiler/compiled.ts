@@ -15,6 +15,7 @@ import { PIPELINE } from "./passes/pipeline.js";
 import { continuePasses, isReached, runPasses } from "./passes/runner.js";
 import { OutOfReach, type Refusal } from "./passes/support/message-plans.js";
 import { productWarnings } from "./passes/support/product-warnings.js";
+import { fedSteps } from "./program/fed-products.js";
 import { messageFloor } from "./program/message-floor.js";
 import { messageProblems } from "./program/message-order.js";
 import { type Candidate, choiceWith, type Outline, type Sketch } from "./program/plan.js";
@@ -374,7 +375,7 @@ export function stepsOfResult({ kernel, snapshots, options }: CompileResult): re
 function dividedSteps(snapshots: readonly Snapshot[], options: CompileOptions): readonly KernelStep[] | null {
   const mapping = passOptions(options);
   const ordered = snapshots.find(({ pass }) => pass === "derive-sync");
-  const steps = ordered === undefined ? null : stepsOf(ordered.kernel, options);
+  const steps = ordered === undefined ? null : (fedSteps(ordered.kernel, mapping) ?? stepsOf(ordered.kernel, options));
   if (steps === null || "reason" in steps) return null;
   const rest = PIPELINE.slice(PIPELINE.findIndex(({ name }) => name === "derive-sync") + 1);
   const [wrong] = [...messageProblems(Array.from({ length: options.ranks }, () => steps)), ...besideProblems(steps)];

@@ -32,9 +32,11 @@ export interface LibraryStep {
 
 export type LibraryCall = "all_gather" | "broadcast";
 
-/** One side of a copy: elements of a tensor of the signature, as a rank holds it. */
+/** One side of a copy: elements of a tensor of the signature, as a rank holds it, or of the program's memory. */
 export interface CopyEnd {
   readonly tensor: string;
+  /** The name is that of memory, in `Manifest.memory`. */
+  readonly isMemory?: true;
   readonly rank: number;
   /** Of the first element, and how far the rows' first elements lie apart. */
   readonly offset: Extent;
@@ -74,6 +76,11 @@ export function rowsOf({ rows, length, from, to }: Copy, dims: DimValues): Rows 
 /** Copies that a GPU's copy engines carry out, in any order, while no multiprocessor works on them. */
 export interface CopyStep {
   readonly kind: "copy";
+  /**
+   * A rank's copies go on in their order, each after the one before it has ended. They begin after all launches before the step, and go on
+   * beside those behind it, up to the end of the program: some of them are words that say how far they have come.
+   */
+  readonly beside?: true;
   /** What each rank copies, from rank 0 on. */
   readonly copies: readonly (readonly Copy[])[];
 }

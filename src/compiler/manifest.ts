@@ -169,8 +169,10 @@ export interface ProgramMemory {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly Extent[];
-  /** Some kernel accesses it on peers. */
+  /** Some kernel, or a copy, accesses it on peers. */
   readonly symmetric: boolean;
+  /** It counts: all is 0 before the first launch, and after a recovery. */
+  readonly counts?: true;
 }
 
 /**
@@ -335,10 +337,12 @@ export function planProblem({
       }
       if (step.kind !== "launch") {
         const named = step.kind === "copy" ? step.copies.flat().flatMap(({ from, to }) => [from, to]) : null;
-        const names = step.kind === "copy" ? named!.map(({ tensor }) => tensor) : [step.input, step.output];
-        const missing = names.find((name) => ![...inputs, ...outputs].some((t) => t.name === name));
+        const names = step.kind === "copy" ? named!.filter(({ isMemory }) => !isMemory).map(({ tensor }) => tensor) : [step.input, step.output]; // prettier-ignore
+        const missing =
+          names.find((name) => ![...inputs, ...outputs].some((t) => t.name === name)) ??
+          named?.find(({ tensor, isMemory }) => isMemory && !memory.some(({ name }) => name === tensor))?.tensor;
         if (missing !== undefined)
-          return `choice ${i} gives ${step.kind === "copy" ? "the copy engines" : step.library} '${missing}', which is no tensor`;
+          return `choice ${i} gives ${step.kind === "copy" ? "the copy engines" : step.library} '${missing}', which is no tensor and no memory`;
         if (step.kind === "copy" && step.copies.length !== ranks)
           return `choice ${i} has copies of ${step.copies.length} ranks, and there are ${ranks}`;
         continue;

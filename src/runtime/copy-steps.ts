@@ -1,4 +1,4 @@
-/** Steps of programs that copy engines carry out: copies between the tensors of a launch, side by side, with no multiprocessor. */
+/** Steps of programs that copy engines carry out, with no multiprocessor: side by side between launches, or one after the other beside them. */
 import {
   type Copy,
   type CopyEnd,
@@ -12,7 +12,8 @@ import { ownTensor } from "./device-copies.js";
 import { notReachable } from "./device-tensor.js";
 import type { DeviceGroup } from "./group-device.js";
 import type { Tensor } from "./group.js";
-import type { PreparedCall } from "./message-carrier.js";
+import type { PlacedMemory, PreparedCall } from "./message-carrier.js";
+import type { SharedMemory } from "./message-steps.js";
 import { type DevicePointer, type EventHandle, native, type StreamHandle } from "./native.js";
 import { requireContiguous } from "./tensor-shape.js";
 
@@ -30,7 +31,11 @@ export class CopyLanes {
   constructor(private readonly group: DeviceGroup) {}
 
   open({ plan }: Pick<Manifest, "plan">): void {
-    if (this.begin !== null || !plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === "copy"))) return;
+    if (
+      this.begin !== null ||
+      !plan.choices.some(({ steps }) => steps.some((s) => s.kind === "copy" && s.beside !== true))
+    )
+      return;
     const { device } = this.group;
     const addon = native();
     const made: (() => void)[] = [];
@@ -95,20 +100,41 @@ interface Call {
  */
 export function prepareCopies(
   group: DeviceGroup,
-  { copies }: CopyStep,
-  tensors: Readonly<Record<string, Tensor>>,
+  { copies, beside }: CopyStep,
+  { tensors, memory }: { readonly tensors: Readonly<Record<string, Tensor>>; readonly memory: SharedMemory },
   dims: DimValues,
 ): PreparedCall {
   const { rank, world } = group;
-  const lanes: Call[][] = Array.from({ length: LANES }, () => []);
-  const bytesOf = (name: string): number => DTYPES[tensors[name]!.dtype].bytes;
-  const addressOf = ({ tensor, rank: owner }: CopyEnd, offset: number): DevicePointer => {
-    const own = ownTensor(group, tensors[tensor]!, `'${tensor}'`);
-    requireContiguous(own.layout, `'${tensor}'`);
-    const start = owner === rank ? own.pointer : own.peerPointers[owner]!;
+  const bytesOf = ({ tensor, isMemory }: CopyEnd): number =>
+    isMemory === true ? memory.bytesOf(tensor) : DTYPES[tensors[tensor]!.dtype].bytes;
+  const addressOf = (end: CopyEnd, offset: number): DevicePointer => {
+    const { tensor, rank: owner, isMemory } = end;
+    const { pointer, peers } = isMemory === true ? memory.of(tensor) : tensorAt(group, tensors[tensor]!, tensor);
+    const start = owner === rank ? pointer : peers[owner]!;
     if (start === 0n) throw notReachable(owner, rank, group.hosts);
-    return start + BigInt(offset * bytesOf(tensor));
+    return start + BigInt(offset * bytesOf(end));
   };
+  const callsFor = (copy: Copy): Call[] => {
+    const rows = rowsOf(copy, dims);
+    if (rows === null) return [];
+    const bytes = bytesOf(copy.from);
+    return callsOf({
+      target: addressOf(copy.to, rows.to.offset),
+      source: addressOf(copy.from, rows.from.offset),
+      targetPitch: rows.to.pitch * bytes,
+      sourcePitch: rows.from.pitch * bytes,
+      width: rows.length * bytes,
+      rows: rows.rows,
+    });
+  };
+  if (beside === true) {
+    const inOrder = copies[rank]!.flatMap(callsFor);
+    const enqueue = (stream: StreamHandle): void => {
+      for (const call of inOrder) enqueueCall(stream, call);
+    };
+    return { enqueue, release: () => {} };
+  }
+  const lanes: Call[][] = Array.from({ length: LANES }, () => []);
   const far = ({ from, to }: Copy): number => (from.rank === rank ? to.rank : from.rank);
   // Each rank begins with the peer behind it, so that no port is everybody's first.
   const ordered = [...copies[rank]!].sort(
@@ -116,20 +142,8 @@ export function prepareCopies(
   );
   const peers = [...new Set(ordered.map(far))].filter((peer) => peer !== rank);
   for (const copy of ordered) {
-    const rows = rowsOf(copy, dims);
-    if (rows === null) continue;
-    const bytes = bytesOf(copy.from.tensor);
     const lane = far(copy) === rank ? 0 : 1 + (peers.indexOf(far(copy)) % (LANES - 1));
-    lanes[lane]!.push(
-      ...callsOf({
-        target: addressOf(copy.to, rows.to.offset),
-        source: addressOf(copy.from, rows.from.offset),
-        targetPitch: rows.to.pitch * bytes,
-        sourcePitch: rows.from.pitch * bytes,
-        width: rows.length * bytes,
-        rows: rows.rows,
-      }),
-    );
+    lanes[lane]!.push(...callsFor(copy));
   }
   const used = lanes.filter((calls) => calls.length > 0);
   const each = (lane: number, stream: StreamHandle): void => {
@@ -139,6 +153,13 @@ export function prepareCopies(
   const enqueue = (stream: StreamHandle): void =>
     used.length > 1 ? group.copyLanes.fork(stream, used.length, each) : used.length === 1 ? each(0, stream) : undefined;
   return { enqueue, release: () => {} };
+}
+
+/** Where a tensor lies on all ranks. */
+function tensorAt(group: DeviceGroup, tensor: Tensor, name: string): Pick<PlacedMemory, "pointer" | "peers"> {
+  const own = ownTensor(group, tensor, `'${name}'`);
+  requireContiguous(own.layout, `'${name}'`);
+  return { pointer: own.pointer, peers: own.peerPointers };
 }
 
 /** As many calls as the driver needs for it. */

@@ -93,7 +93,7 @@ class ProgramKernel {
       reach,
     );
     for (const buffer of manifest.buffers) {
-      if (buffer.role !== "signal" && buffer.role !== "state") continue;
+      if ((buffer.role !== "signal" && buffer.role !== "state") || buffer.memory !== undefined) continue;
       const bytes = elementsOf(buffer.shape, {}) * DTYPES[buffer.dtype].bytes;
       loaded.counters.push(await loaded.place(buffer.name, bytes, buffer.symmetric));
     }
@@ -271,7 +271,8 @@ export class DeviceKernel implements LoadedKernel, Watched {
       for (const launch of launches) launch.release();
       throw error;
     }
-    const beside = hasLane ? { lane: this.group.messageLane, placed: placedCalls(steps, launches) } : null;
+    const isBeside = hasLane || steps.some((step) => step.kind === "copy" && step.beside === true);
+    const beside = isBeside ? { lane: this.group.messageLane, placed: placedCalls(steps, launches) } : null;
     return new PreparedProgram(this.group, this, launches, beside, dims);
   }
 
@@ -289,7 +290,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
     isBeside: boolean,
   ): Promise<PreparedCall> {
     if (step.kind === "library") return prepareCall(this.group, this.communicator!, step, tensors);
-    if (step.kind === "copy") return prepareCopies(this.group, step, tensors, dims);
+    if (step.kind === "copy") return prepareCopies(this.group, step, { tensors, memory: this.memory }, dims);
     if (step.kind === "message")
       return prepareMessages(this.group, this.carrier!, step, this.messageSteps.indexOf(step), this.memory, dims);
     return this.kernels[step.kernel]!.prepare(tensors, dims, step.maxBlocks, isBeside);
@@ -363,6 +364,7 @@ export class DeviceKernel implements LoadedKernel, Watched {
   /** Zeroes pads and counters of this rank. Nothing may be in flight on any rank. */
   reset(): void {
     for (const kernel of this.kernels) kernel.reset();
+    this.memory.reset();
     this.carrier?.reset();
     this.isOutOfStep = false;
   }

@@ -3,10 +3,12 @@ import {
   choiceOf,
   type CompileResult,
   type Copy,
+  type CopyEnd,
   type CopyStep,
   describeOutside,
   type DimValues,
   type DType,
+  elementsOf,
   programOf,
   type Kernel,
   type LaunchStep,
@@ -245,27 +247,6 @@ function outside(elements: Kernel, dims: DimValues, source: SourceFile): CpuFaul
   return new CpuFault("bounds", `${where}: ${describeOutside(found)}`, places);
 }
 
-/** @param written what is known of the target's elements, if anything is */
-function copyRows(
-  copy: Copy,
-  tensors: Readonly<Record<string, Tensor>>,
-  dims: DimValues,
-  written: Map<string, Uint8Array>,
-): void {
-  const found = rowsOf(copy, dims);
-  if (found === null) return;
-  const source = hostTensor(tensors[copy.from.tensor]!).of(copy.from.rank);
-  const target = hostTensor(tensors[copy.to.tensor]!).of(copy.to.rank);
-  const { rows, length, from, to } = found;
-  for (let row = 0; row < rows; row++) {
-    const start = from.offset + row * from.pitch;
-    const first = to.offset + row * to.pitch;
-    copyInto(target.subarray(first), source.subarray(start, start + length));
-    const shadow = written.get(copy.to.tensor) ?? new Uint8Array(target.length);
-    written.set(copy.to.tensor, shadow.fill(1, first, first + length));
-  }
-}
-
 type MakeKernel = (kernel: number, elementOffset: Record<string, number>) => CpuGroup;
 
 class EmulatedKernel implements LoadedKernel {
@@ -337,7 +318,11 @@ class EmulatedKernel implements LoadedKernel {
     this.lane.reset();
     for (const [i, step] of this.steps(dims).entries()) {
       if (step.kind === "copy") {
-        for (const copy of step.copies.flat()) copyRows(copy, tensors, dims, ranks[copy.to.rank]!.written);
+        const carriedOut = step.copies.map((list) =>
+          list.map((copy) => () => this.copyRows(copy, tensors, dims, ranks[copy.to.rank]!.written)),
+        );
+        if (step.beside === true) this.lane.beginCopies(carriedOut);
+        else for (const copy of carriedOut.flat()) copy();
         continue;
       }
       if (step.kind === "message") {
@@ -350,10 +335,43 @@ class EmulatedKernel implements LoadedKernel {
       const key = JSON.stringify([kernel, offsets]);
       let instance = this.instances.get(key);
       if (instance === undefined) this.instances.set(key, (instance = this.make(kernel, offsets)));
-      instance.run(ranks, dims, maxBlocks);
+      instance.run(ranks, dims, maxBlocks, () => this.lane.nextCopies());
       this.lane.goOn();
     }
     this.lane.await(Infinity);
+  }
+
+  /** @param written what is known of the elements of the target's tensors, if anything is */
+  private copyRows(
+    copy: Copy,
+    tensors: Readonly<Record<string, Tensor>>,
+    dims: DimValues,
+    written: Map<string, Uint8Array>,
+  ): void {
+    const found = rowsOf(copy, dims);
+    if (found === null) return;
+    const { rows, length, from, to } = found;
+    const source = this.endOf(copy.from, tensors, dims).array;
+    const target = this.endOf(copy.to, tensors, dims);
+    const shadow = target.written ?? written.get(copy.to.tensor) ?? new Uint8Array(target.array.length);
+    if (target.written === null) written.set(copy.to.tensor, shadow);
+    for (let row = 0; row < rows; row++) {
+      const start = from.offset + row * from.pitch;
+      const first = to.offset + row * to.pitch;
+      copyInto(target.array.subarray(first), source.subarray(start, start + length));
+      shadow.fill(1, first, first + length);
+    }
+  }
+
+  /** What a copy begins or ends in. */
+  private endOf(
+    { tensor, rank, isMemory }: CopyEnd,
+    tensors: Readonly<Record<string, Tensor>>,
+    dims: DimValues,
+  ): { readonly array: TypedArray; readonly written: Uint8Array | null } {
+    if (isMemory !== true) return { array: hostTensor(tensors[tensor]!).of(rank), written: null };
+    const { name, dtype, shape, counts } = this.manifest.memory!.find((m) => m.name === tensor)!;
+    return this.memory.of({ name, dtype, role: counts === true ? "state" : "scratch" }, rank, elementsOf(shape, dims));
   }
 
   prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedRun> {

@@ -1,5 +1,5 @@
 /**
- * Steps of programs with messages that go on beside kernels: a stream for those messages, and events where a step comes after one on the
+ * Steps of programs with messages or copies that go on beside kernels: a stream for those, and events where a step comes after one on the
  * other stream.
  */
 import type { Manifest, Step } from "../compiler/index.js";
@@ -17,16 +17,20 @@ export const MESSAGE_BLOCKS = 64;
 /** A step with its call, ready to be enqueued. */
 export interface PlacedCall {
   readonly call: PreparedCall;
-  /** How many steps of messages `beside` there are before it. */
+  /** How many steps `beside` there are before it. */
   readonly before: number;
   readonly isBeside: boolean;
-  /** Number, among the steps of messages `beside`, of the one to wait for first; −1 for none. */
+  /** Number, among the steps `beside`, of the one to wait for first; −1 for none. */
   readonly awaits: number;
+}
+
+/** Whether a step goes on beside launches. */
+function isBeside(step: Step): boolean {
+  return (step.kind === "message" || step.kind === "copy") && step.beside === true;
 }
 
 /** Gives each step of a choice the call that it has become. */
 export function placedCalls(steps: readonly Step[], calls: readonly PreparedCall[]): readonly PlacedCall[] {
-  const isBeside = (step: Step): boolean => step.kind === "message" && step.beside === true;
   const countTo = (end: number): number => steps.slice(0, end).filter(isBeside).length;
   return steps.map((step, i) => ({
     call: calls[i]!,
@@ -36,7 +40,7 @@ export function placedCalls(steps: readonly Step[], calls: readonly PreparedCall
   }));
 }
 
-/** The stream of a group's messages and its events, made with the first program that has such steps. */
+/** The stream of what a group has beside launches, and its events, made with the first program that has such steps. */
 export class MessageLane {
   private lane: StreamHandle | null = null;
   private begin: EventHandle | null = null;
@@ -46,7 +50,7 @@ export class MessageLane {
 
   /** Makes what the steps of any choice need. @throws RuntimeError where the driver refuses a stream or an event */
   open({ plan }: Pick<Manifest, "plan">): void {
-    const counts = plan.choices.map(({ steps }) => steps.filter((s) => s.kind === "message" && s.beside === true).length); // prettier-ignore
+    const counts = plan.choices.map(({ steps }) => steps.filter(isBeside).length);
     const most = Math.max(0, ...counts);
     const { device } = this.group;
     const addon = native();

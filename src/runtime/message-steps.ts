@@ -10,7 +10,7 @@ import {
   type Run,
   runsOf,
 } from "../compiler/index.js";
-import { requireNoCapture } from "./cuda/index.js";
+import { DeviceMemory, requireNoCapture } from "./cuda/index.js";
 import type { DeviceGroup } from "./group-device.js";
 import {
   allocateOwn,
@@ -37,7 +37,7 @@ export class SharedMemory {
   /** Makes room for these dimensions. Collective, as all ranks are given the same. */
   async place(dims: DimValues): Promise<void> {
     const { group, carrier } = this;
-    for (const { name, dtype, shape, symmetric } of this.wanted) {
+    for (const { name, dtype, shape, symmetric, counts } of this.wanted) {
       const elements = elementsOf(shape, dims);
       const bytes = Math.max(1, elements) * DTYPES[dtype].bytes;
       const before = this.held.get(name);
@@ -50,7 +50,21 @@ export class SharedMemory {
         ? allocateOwn(group, bytes, name, symmetric)
         : carrier.allocate(bytes, name, symmetric));
       this.held.set(name, made);
+      // Symmetric memory comes as zeros, before any peer can reach it.
+      if (counts === true && !symmetric) this.zero(made);
     }
+  }
+
+  /** What counts begins anew. Nothing may be in flight on any rank. */
+  reset(): void {
+    for (const { name, counts } of this.wanted) {
+      const held = this.held.get(name);
+      if (counts === true && held !== undefined) this.zero(held);
+    }
+  }
+
+  private zero({ pointer, bytes }: HeldMemory): void {
+    DeviceMemory.view(this.group.device, pointer, bytes).fill(0);
   }
 
   of(name: string): PlacedMemory {

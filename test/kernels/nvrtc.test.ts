@@ -95,6 +95,20 @@ for (const [turn, file] of LIBRARY.entries())
       });
   });
 
+describe.skipIf(missing !== null)("products that copy engines feed", () => {
+  it.each(isAll ? ["matmul/all_gather", "matmul/all_gather_swiglu"] : ["matmul/all_gather"])("%s", async (name) => {
+    const file = LIBRARY.find((one) => one.name === name)!;
+    const program = compileFile(file, { ranks: 4, dtype: "bf16", arch: "sm_90a", mapping: { copies: "beside" } });
+    expect(program.kernels).toHaveLength(2);
+    for (const { cuda } of program.kernels) {
+      const { ptx, log } = await assembled(cuda, "sm_90a");
+      expect([...log.matchAll(/([1-9]\d*) bytes spill/g)].map(([words]) => words)).toEqual([]);
+      expect(log).not.toMatch(/C75(0\d|1[0-8])/);
+      expect(ptx).not.toMatch(/\b(ld|st)\.local/);
+    }
+  });
+});
+
 describe.skipIf(missing !== null)("products that are added", () => {
   const stores = async (stored: string): Promise<string> => {
     const text = `collective f(x: f32[n] replicated, w: f32[n] replicated) -> y: f32[n] replicated {

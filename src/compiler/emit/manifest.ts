@@ -79,7 +79,7 @@ export function programOf(
   const parameters = [...new Set([...signature.inputs, ...signature.outputs].map((t) => t.name))];
   const isReached = (name: string): boolean =>
     manifests.some((k) => k.buffers.some((b) => b.name === name && b.symmetric));
-  const memory = memoryOf(manifests);
+  const memory = memoryOf(manifests, plan);
   const ranksPerDomain = kernels[0]?.kernel.ranksPerDomain;
   const manifest: Manifest = {
     formatVersion: 5,
@@ -97,12 +97,18 @@ export function programOf(
   return manifest;
 }
 
-/** Memory that kernels share: symmetric where one of them reaches it on peers. */
-function memoryOf(kernels: readonly KernelManifest[]): ProgramMemory[] {
+/** Memory that kernels share: symmetric where one of them, or a copy, reaches it on peers. */
+function memoryOf(kernels: readonly KernelManifest[], { choices }: Plan): ProgramMemory[] {
   const found = new Map<string, ProgramMemory>();
-  for (const { memory: name, dtype, shape, symmetric } of kernels.flatMap(({ buffers }) => buffers)) {
+  const reached = new Set<string>();
+  for (const step of choices.flatMap(({ steps }) => steps))
+    for (const [rank, list] of (step.kind === "copy" ? step.copies : []).entries())
+      for (const end of list.flatMap(({ from, to }) => [from, to])) if (end.rank !== rank) reached.add(end.tensor);
+  for (const { memory: name, role, dtype, shape, symmetric } of kernels.flatMap(({ buffers }) => buffers)) {
     if (name === undefined) continue;
-    found.set(name, { name, dtype, shape, symmetric: symmetric || (found.get(name)?.symmetric ?? false) });
+    const isReached = symmetric || reached.has(name) || (found.get(name)?.symmetric ?? false);
+    const counts = role === "signal" || role === "state";
+    found.set(name, { name, dtype, shape, symmetric: isReached, ...(counts && { counts }) });
   }
   return [...found.values()];
 }

@@ -27,7 +27,7 @@ export interface TimedStep {
   readonly number: number;
   readonly start: number;
   readonly seconds: number;
-  /** Messages that go on beside the launches behind them. */
+  /** Messages or copies that go on beside the launches behind them. */
   readonly isBeside: boolean;
   /** Number of the messages that a launch waits for. */
   readonly awaits: number | null;
@@ -59,7 +59,7 @@ export function timedSteps(compiled: CompileResult, dims: DimValues, machine: Ma
   return scheduleSteps(steps, each).map(({ start }, i) => {
     const step = steps[i]!;
     const awaits = step.kind === "launch" && step.awaits !== undefined ? numberOf(step.awaits) : null;
-    const isBeside = step.kind === "message" && step.beside === true;
+    const isBeside = step.kind !== "launch" && step.beside === true;
     return { kind: step.kind, number: numberOf(i), start, seconds: each[i]!, isBeside, awaits };
   });
 }

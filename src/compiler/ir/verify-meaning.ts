@@ -40,6 +40,7 @@ const BLOCK_WIDE = new Set([
   "ring_release",
   "shard_sent",
   "await_movers",
+  "await_copies",
   "tiles_sent",
   "await_tiles",
   "fragment_store",

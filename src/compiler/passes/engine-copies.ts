@@ -12,7 +12,7 @@ import { Definitions } from "./support/analysis.js";
 import { copiesOfRanks } from "./support/copies.js";
 
 export function engineCopies(kernel: Kernel, { copies }: Pick<PassOptions, "copies">): Kernel {
-  if (copies === "blocks") return kernel;
+  if (copies !== "engine") return kernel;
   const definitions = new Definitions(kernel);
   const isCopying = (op: Op): boolean =>
     definitionOf(op.name).effect === "control" && copiesOfRanks([op], kernel, definitions) !== null;

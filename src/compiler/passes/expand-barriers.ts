@@ -17,7 +17,7 @@
  * sees to what it loaded, and to what it stored in its rank's own memory; what it stored to peers, its last barrier has to release.
  */
 import { Builder } from "../ir/builder.js";
-import { type Attributes, type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
+import { type Attributes, type Buffer, bufferOf, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import { definitionOf } from "../ir/ops.js";
 import { INDEX, scalar } from "../ir/types.js";
@@ -141,6 +141,8 @@ class Expansion {
       else if (op.name === "shard_sent") this.shardSent(op, values);
       else if (op.name === "await_movers")
         this.awaitMovers(...(op.operands.map((v) => values.get(v)) as [Value, Value, Value]));
+      else if (op.name === "count_launch") this.countLaunch(op);
+      else if (op.name === "await_copies") this.awaitCopies(op, values);
       else if (op.name === "tiles_sent") this.tilesSent();
       else if (op.name === "await_tiles") this.awaitTiles();
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
@@ -355,6 +357,31 @@ class Expansion {
     build.for("threads", [[this.zero, build.constant(kernel.world * parts)]], ([slot]) =>
       this.awaitPart(slot!, build.div(slot!, build.constant(parts))),
     );
+    build.op("block_sync", [], {}, null);
+  }
+
+  private countLaunch({ attributes }: Op): void {
+    const { build, zero } = this;
+    const name = attributes["count"] as string;
+    const [one, kind] = [build.constant(1), scalar("u32")];
+    build.if(build.compare("eq", this.block, zero), () =>
+      build.for("threads", [[zero, one]], ([i]) =>
+        build.store(name, build.add(build.load(name, [i!], kind), build.constant(1, kind)), [i!]),
+      ),
+    );
+  }
+
+  /** Waits for words of copy engines, for each rank by a thread. */
+  private awaitCopies(op: Op, values: Substitution): void {
+    const { build } = this;
+    const [first, end, part] = op.operands.map((v) => values.get(v)) as [Value, Value, Value];
+    const { arrived, sent } = op.attributes as { readonly arrived: string; readonly sent: string };
+    const parts = build.constant(bufferOf(this.kernel, arrived).shape[1] as number);
+    build.for("threads", [[first, end]], ([peer]) => {
+      const slot = build.add(build.mul(peer!, parts), part);
+      const count = build.load(sent, [this.zero], scalar("u32"));
+      build.op("wait", [count, slot, peer!], { buffer: arrived, scope: "sys", order: "acquire" }, null);
+    });
     build.op("block_sync", [], {}, null);
   }
 

@@ -62,9 +62,10 @@ export interface PassOptions {
   readonly protocol: "barrier" | "packet";
   /**
    * Who carries out what is only copied between tensors of the caller. `blocks`: the kernel's. `engine`: the GPU's copy engines,
-   * as steps between kernels, which reach a higher rate on the wire and leave the multiprocessors alone, but begin later.
+   * as steps between kernels, which reach a higher rate on the wire and leave the multiprocessors alone, but begin later. `beside`: the
+   * engines carry out what is gathered for a product while it goes on, which awaits it part by part (`program/fed-products.ts`).
    */
-  readonly copies: "blocks" | "engine";
+  readonly copies: "blocks" | "engine" | "beside";
   /** Ranks that share addresses, in runs of so many (`machine/reach.ts`): what crosses goes in messages (`send-messages`). */
   readonly ranksPerDomain: number;
 }
@@ -121,7 +122,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   rowLoadsInFlight: count(1, 1024),
   transfers: oneOf(["written", "staged"]),
   protocol: oneOf(["barrier", "packet"]),
-  copies: oneOf(["blocks", "engine"]),
+  copies: oneOf(["blocks", "engine", "beside"]),
   ranksPerDomain: count(1, EVERYBODY),
 };
 

@@ -11,7 +11,6 @@ import { type Buffer, type Kernel, type Op, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { isAddedApart } from "../ir/tile-window.js";
 import { copyRegion, rewriteOps, Substitution } from "../ir/visit.js";
-import { DTYPES } from "../types/dtype.js";
 import { extent, type Extent, productOf } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
@@ -40,7 +39,7 @@ import { isReadElsewhere, type Movers, moversFor } from "./support/product-mover
 import { productGroups } from "./support/product-groups.js";
 import type { Product } from "./support/product-places.js";
 import { type Completed, emitRoles } from "./support/role-products.js";
-import { pairShape, type RoleShape, type TileRoles } from "./support/role-shape.js";
+import { roleShape, type RoleShape, type TileRoles } from "./support/role-shape.js";
 import { emitTiles, shapeFor, tileBuffers } from "./support/staged-products.js";
 import { isUnaligned, shortestRounds, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
@@ -278,9 +277,4 @@ function foldOf(op: Op, { reason }: Refusal, build: Builder, values: Substitutio
     build.op("yield", [factors.map((v) => renamed.get(v)).reduce((x, y) => build.mul(x, y))], {}, null);
   });
   return build.op("reduce", [from, to], { fn: "sum", product: reason }, op.results[0]!.type, [body])!;
-}
-
-/** A stage has as many bytes of each row, whatever the operands: what the copy engine swizzles. Two products share the columns. */
-function roleShape({ a, twin }: Contraction, roles: RoleShape): RoleShape {
-  return { ...(twin === null ? roles : pairShape(roles)), k: (roles.k * 2) / DTYPES[a.dtype].bytes };
 }

@@ -186,8 +186,11 @@ function besideLaunches(
   dims: DimValues,
   m: Machine,
 ): (step: Exclude<KernelStep, { kind: "launch" }>) => Prediction {
-  const bytesOf = (tensor: string): number => DTYPES[bufferOf(kernel, tensor).dtype].bytes;
   const bytesOfMemory = memoryBytes(steps);
+  const bytesOf = (tensor: string): number => {
+    const isOwn = kernel.buffers.some(({ name }) => name === tensor);
+    return isOwn ? DTYPES[bufferOf(kernel, tensor).dtype].bytes : bytesOfMemory(tensor);
+  };
   return (step) =>
     step.kind === "message" ? predictMessages(step, bytesOfMemory, dims) : predictCopies(step.copies, bytesOf, dims, m);
 }
@@ -196,7 +199,7 @@ function besideLaunches(
 function comesAfterOther(steps: readonly KernelStep[], at: number): boolean {
   const step = steps[at]!;
   if (step.kind === "launch" && step.awaits !== undefined) return true;
-  const before = steps.slice(0, at).findLast((s) => !(s.kind === "message" && s.beside === true));
+  const before = steps.slice(0, at).findLast((s) => s.kind === "launch" || s.beside !== true);
   return before !== undefined && before.kind !== "launch";
 }
 

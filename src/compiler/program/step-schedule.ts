@@ -1,12 +1,16 @@
 /**
  * When the steps of a choice begin and end: a rank has two lanes, its stream, on which everything runs one after the other but for messages
- * `beside`, and one for those. What a step comes after is said by the steps themselves (`manifest-steps.ts`).
+ * and copies `beside`, and one for those. What a step comes after is said by the steps themselves (`manifest-steps.ts`).
  */
-import type { MessageStep, Step } from "../manifest-steps.js";
+import type { CopyStep, MessageStep, Step } from "../manifest-steps.js";
 import type { KernelStep } from "./steps.js";
 
 /** What a schedule asks of a step. */
-type Placed = Pick<KernelStep, "kind"> & { readonly awaits?: number; readonly beside?: true };
+type Placed = Pick<KernelStep, "kind"> & {
+  readonly awaits?: number;
+  readonly beside?: true;
+  readonly copies?: CopyStep["copies"];
+};
 
 export interface Span {
   readonly start: number;
@@ -17,16 +21,22 @@ export interface Span {
 export function scheduleSteps(steps: readonly (KernelStep | Step)[], seconds: readonly number[]): readonly Span[] {
   const spans: Span[] = [];
   let [stream, lane] = [0, 0];
+  /** Words of the copies beside, each of which lets as large a part of a launch go on. */
+  let words = 0;
   for (const [i, step] of (steps as readonly Placed[]).entries()) {
     const took = seconds[i]!;
     if (step.beside === true) {
       const start = Math.max(stream, lane);
       lane = start + took;
+      words = (step.copies?.[0]?.length ?? 0) / 2;
       spans.push({ start, end: lane });
       continue;
     }
     const start = Math.max(stream, step.awaits === undefined ? 0 : spans[step.awaits]!.end);
-    stream = start + took;
+    // What comes last is multiplied when it has come.
+    const isFed = step.kind === "launch" && words > 0;
+    stream = Math.max(start + took, isFed ? lane + took / words : 0);
+    if (isFed) words = 0;
     spans.push({ start, end: stream });
   }
   return spans;
@@ -37,7 +47,7 @@ export function besideOf(steps: readonly (KernelStep | Step)[], at: number): rea
   let awaited = -1;
   const before: number[] = [];
   for (const [i, step] of (steps as readonly Placed[]).slice(0, at + 1).entries()) {
-    if (step.beside === true && i < at) before.push(i);
+    if (step.kind === "message" && step.beside === true && i < at) before.push(i);
     awaited = Math.max(awaited, step.awaits ?? -1);
   }
   return before.filter((i) => i > awaited);

@@ -102,7 +102,7 @@ export function stepsOf(
 }
 
 /** What a buffer of a kernel is called as memory of the program. */
-function memoryName(kernel: Kernel, buffer: string): string {
+export function memoryName(kernel: Kernel, buffer: string): string {
   return `${kernel.name}/${buffer}`;
 }
 

@@ -108,9 +108,15 @@ export class CpuGroup {
    * @param ranks one entry a rank, in order
    * @param dims a value for every dimension of the signature, in elements
    * @param maxBlocks of this launch, where fewer than the kernel's own
+   * @param whenStuck does a part of what goes on beside the kernel, when all blocks wait; false where there is nothing left
    * @throws UsageError if arguments do not fit the signature; CpuFault if the kernel does what it must not
    */
-  run(ranks: readonly RankArguments[], dims: DimValues, maxBlocks = Infinity): RunReport {
+  run(
+    ranks: readonly RankArguments[],
+    dims: DimValues,
+    maxBlocks = Infinity,
+    whenStuck: () => boolean = () => false,
+  ): RunReport {
     const start = performance.now();
     const { kernel, options } = this;
     this.checkDims(ranks, dims);
@@ -166,7 +172,7 @@ export class CpuGroup {
         suspension: READY,
       })),
     );
-    const { resumptions } = schedule(tasks, machine, this.faults, random);
+    const { resumptions } = schedule(tasks, machine, this.faults, random, whenStuck);
     return { grid, resumptions, blockedWaits: machine.blockedWaits, milliseconds: performance.now() - start };
   }
 

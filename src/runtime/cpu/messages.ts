@@ -71,9 +71,14 @@ export function exchangeMessages(
 /** When messages that go on beside launches are carried out: as soon as they may be, no sooner than awaited, or any time between. */
 export type MessageTimes = "early" | "late" | "any";
 
-/** Messages that go on beside launches: each is carried out after those before it, and no later than a launch that awaits it. */
+/**
+ * Messages that go on beside launches: each is carried out after those before it, and no later than a launch that awaits it. And copies beside launches:
+ * a rank's in their order, which launches await by words.
+ */
 export class EmulatedLane {
   private readonly waiting: { readonly at: number; readonly carryOut: () => void }[] = [];
+  /** Copies of each rank that are left. */
+  private copies: (() => void)[][] = [];
   private readonly random: () => number;
 
   /** @param seed of `any` */
@@ -87,6 +92,21 @@ export class EmulatedLane {
   /** A launch that failed may have left some. */
   reset(): void {
     this.waiting.length = 0;
+    this.copies = [];
+  }
+
+  /** @param copies of each rank, from rank 0 on */
+  beginCopies(copies: readonly (readonly (() => void)[])[]): void {
+    this.copies = copies.map((list) => [...list]);
+    const next = (): boolean => this.when === "early" || (this.when === "any" && this.random() % 2 === 0);
+    while (next() && this.nextCopies());
+  }
+
+  /** Carries out the next copy of each rank that has one, which is what stuck blocks may wait for. @returns whether there was any */
+  nextCopies(): boolean {
+    const next = this.copies.flatMap((list) => list.shift() ?? []);
+    for (const copy of next) copy();
+    return next.length > 0;
   }
 
   /** @param at number of the step */
@@ -103,6 +123,7 @@ export class EmulatedLane {
 
   /** Carries out all up to a step. */
   await(at: number): void {
+    if (at === Infinity) while (this.nextCopies());
     while (this.waiting.length > 0 && this.waiting[0]!.at <= at) this.first();
   }
 

@@ -64,6 +64,8 @@ const SEMANTICS: Semantics = {
   await: "expanded before",
   shard_sent: "expanded before",
   await_movers: "expanded before",
+  await_copies: "expanded before",
+  count_launch: "expanded before",
   tiles_sent: "expanded before",
   await_tiles: "expanded before",
   launch_parity: "expanded before",

@@ -42,6 +42,14 @@ export interface Movers {
   readonly own: { readonly buffer: string; readonly base: Value } | null;
   /** Whether the depth of the product goes along the shard's last dimension, so that a part of it is a part of the shard. */
   readonly isDeep: boolean;
+  /** Words of the copy engines, where they send it beside the kernel, and in how many parts; null where movers do. */
+  readonly words: Words | null;
+}
+
+/** The buffers that an `await_copies` names, and parts of a shard. */
+interface Words {
+  readonly buffers: { readonly arrived: string; readonly sent: string };
+  readonly parts: number;
 }
 
 /** In how many parts a shard is sent at most, and of how many elements at least, where ranks get theirs in turn and where one rank gets all before the next. */
@@ -80,8 +88,14 @@ export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definiti
   const isDeep = last.terms.length === 0 && definitions.constant(send.operands.at(-2)!) === 0;
   return {
     ...{ begin: isFirst ? begin : null, send, barrier: barrier! },
-    ...{ operand: operand!, shard: sent.shard, own, isDeep },
+    ...{ operand: operand!, shard: sent.shard, own, isDeep, words: wordsOf(send, kernel) },
   };
+}
+
+function wordsOf({ attributes }: Op, kernel: Kernel): Words | null {
+  const { arrived, sent } = attributes as { readonly arrived?: string; readonly sent?: string };
+  if (arrived === undefined || sent === undefined) return null;
+  return { buffers: { arrived, sent }, parts: bufferOf(kernel, arrived).shape[1] as number };
 }
 
 /** Whether what is gathered is read by another op than those of `loops`, or after the launch. */
@@ -101,7 +115,7 @@ export function isReadElsewhere(
 
 /** Computes how a launch cuts shards. @param k depth of a step @param isInTurn see {@link Moving} */
 export function shardParts(
-  { send, shard, isDeep }: Movers,
+  { send, shard, isDeep, words }: Movers,
   { most, elements }: ShardOptions,
   { k, depth, isInTurn }: { readonly k: number; readonly depth: Value; readonly isInTurn: Value },
   build: Builder,
@@ -109,6 +123,11 @@ export function shardParts(
 ): ShardParts {
   const one = build.constant(1);
   const steps = build.binary("max", build.ceilDiv(depth, build.constant(k)), one);
+  if (words !== null) {
+    // As the copies are, whose lists are made before a launch.
+    const each = build.ceilDiv(steps, build.constant(words.parts));
+    return { count: build.ceilDiv(steps, each), steps: each };
+  }
   if (!isDeep || most === 1) return { count: one, steps };
   const lengths = send.operands.slice(2).flatMap((v, i) => (i % 2 === 1 ? [values.get(v)] : []));
   const size = lengths.reduce((product, length) => build.mul(product, length), values.get(shard));
@@ -305,6 +324,24 @@ export function emitMoves(movers: Movers, moving: Moving, build: Builder, values
   build.op("barrier", [], { ...barrier.attributes, half: "wait" }, null);
 }
 
+/** Emits the wait for a part of what ranks send. */
+function awaitPart(
+  { words }: Movers,
+  of: readonly [from: Value, to: Value, part: Value],
+  most: number,
+  build: Builder,
+) {
+  if (words === null) build.op("await_movers", of, { parts: most }, null);
+  else build.op("await_copies", of, words.buffers, null);
+}
+
+/** Emits what is left to movers where engines send: what follows the product comes after all copies to this rank. */
+export function emitArrival(movers: Movers, world: number, build: Builder): void {
+  build.span = movers.barrier.span;
+  const [zero, all] = [build.constant(0), build.constant(world)];
+  for (let part = 0; part < movers.words!.parts; part++) awaitPart(movers, [zero, all, build.constant(part)], 0, build);
+}
+
 /** Ranks that the producer remembers having awaited, a bit for each and one above; of more, it awaits all anew before each tile. */
 const MOST_REMEMBERED = 31;
 
@@ -361,7 +398,7 @@ export function awaitRows(
   const where = (then: () => void): void => (isNeeded === null ? then() : build.if(isNeeded, then));
   return {
     isOwn: movers.own === null ? null : isInside,
-    part: (number) => where(() => void build.op("await_movers", [from, to, number], { parts: most }, null)),
+    part: (number) => where(() => awaitPart(movers, [from, to, number], most, build)),
     all: () => {
       if (known !== null) where(() => build.store(remembered!, build.binary("or", known, wanted), [none]));
     },

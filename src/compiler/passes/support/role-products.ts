@@ -22,7 +22,7 @@ import type { Slices } from "./depth-slices.js";
 import { outgoingTiles, sendTile, waitingAt } from "./outgoing-tiles.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
-import { awaitRows, declareAwaited, emitMoves, type Movers, ownRows, shardParts } from "./product-movers.js";
+import { awaitRows, declareAwaited, emitArrival, emitMoves, type Movers, ownRows, shardParts } from "./product-movers.js"; // prettier-ignore
 import type { RoleShape, TileRoles } from "./role-shape.js";
 import { eachWidth } from "./tile-widths.js";
 import { completion, eachElement, type ElementBody, epilogue, type TileAt, unstored } from "./role-elements.js";
@@ -320,6 +320,7 @@ export function emitRoles(
     }),
   );
   const move = (of: Movers): void => {
+    if (of.words !== null) return emitArrival(of, world, build);
     const inTurn = isInTurn();
     const parts = partsOf(of, inTurn);
     const size = build.constant(of.operand === "a" ? shape.m : shape.n);

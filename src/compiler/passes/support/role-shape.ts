@@ -1,4 +1,6 @@
 /** Sizes of the tiles of products by roles, and how a block is divided among the roles. */
+import { DTYPES } from "../../types/dtype.js";
+import type { Contraction } from "./contraction.js";
 import type { ShardOptions } from "./product-movers.js";
 import type { TileWidths } from "./tile-widths.js";
 
@@ -48,4 +50,9 @@ export function pairShape(shape: RoleShape): RoleShape {
 export interface TileRoles extends RoleShape {
   /** What a launch chooses in place of n columns; null where it has no choice. */
   readonly widths: TileWidths | null;
+}
+
+/** The shape of a product's tiles: a stage has as many bytes of each row, whatever the operands: what the copy engine swizzles. Two products share the columns. */
+export function roleShape({ a, twin }: Contraction, roles: RoleShape): RoleShape {
+  return { ...(twin === null ? roles : pairShape(roles)), k: (roles.k * 2) / DTYPES[a.dtype].bytes };
 }

@@ -1,0 +1,162 @@
+/**
+ * Products whose operand the copy engines gather while they go on. What movers would send (`passes/support/product-movers.ts`), a rank's engine
+ * copies to one peer after the other, part by part of the depth, and behind each part a word that counts launches; the product awaits the words of
+ * the rows that it comes to. So no multiprocessor moves anything.
+ *
+ * Three steps: a kernel that counts the launch, behind the barrier that says that ranks may be sent to; the copies, beside what follows; and the
+ * kernel with the product. What is proved is the kernel that they are cut from, in which movers send the same rows and tell of them.
+ */
+import { type Buffer, freshName, isParameter, type Kernel, type Op } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
+import { buffersNamed } from "../ir/visit.js";
+import type { Copy, CopyEnd } from "../manifest-steps.js";
+import { inferSymmetric } from "../passes/infer-symmetric.js";
+import type { PassOptions } from "../passes/options.js";
+import { Definitions } from "../passes/support/analysis.js";
+import type { Contraction } from "../passes/support/contraction.js";
+import { copyLists } from "../passes/support/copies.js";
+import { findProducts } from "../passes/support/found-products.js";
+import { productGroups } from "../passes/support/product-groups.js";
+import { isBarrier, isReadElsewhere, type Movers, moversFor } from "../passes/support/product-movers.js";
+import { roleShape } from "../passes/support/role-shape.js";
+import { extent, type Extent } from "../types/extent.js";
+import { type KernelStep, memoryName } from "./steps.js";
+
+/** Parts of a shard, each with a word of its own: a tile is multiplied as far as its rows have come. */
+const PARTS = 4;
+
+/** The product that is fed, and what feeds it. */
+interface Fed {
+  readonly loop: Op;
+  /** Loops of the products that go together with it. */
+  readonly group: readonly Op[];
+  readonly match: Contraction;
+  readonly movers: Movers;
+}
+
+/**
+ * The steps of a kernel as derive-sync left it.
+ * @returns null where the options do not ask for it, and where the kernel does something else before it gathers than to meet, or engines cannot copy
+ *   what it gathers
+ */
+export function fedSteps(
+  kernel: Kernel,
+  { copies, roles }: Pick<PassOptions, "copies" | "roles">,
+): readonly KernelStep[] | null {
+  if (copies !== "beside" || roles === null) return null;
+  const definitions = new Definitions(kernel);
+  const fed = fedProduct(kernel, definitions);
+  if (fed === null) return null;
+  const { begin, send, isDeep } = fed.movers;
+  const isCopied = (b: Buffer): boolean => isParameter(b) || b.role === "scratch";
+  const lists = copyLists([send], kernel, definitions, isCopied);
+  if (lists === null || lists.some((list) => list.length !== kernel.world)) return null;
+  const parts = isDeep && lists[0]![0]!.rows !== 1 ? PARTS : 1;
+  const names = { arrived: freshName(kernel, "arrived"), sent: freshName(kernel, "sent") };
+  const memory = (name: string): { readonly memory: string } => ({ memory: memoryName(kernel, name) });
+  const words: readonly Buffer[] = [
+    { name: names.arrived, role: "signal", dtype: "u32", shape: [kernel.world, parts], symmetric: false, ...memory(names.arrived) }, // prettier-ignore
+    { name: names.sent, role: "state", dtype: "u32", shape: [1], symmetric: false, ...memory(names.sent) },
+  ];
+  const gathered = fed.match[fed.movers.operand].buffer;
+  const shape = roleShape(fed.match, roles);
+  const size = fed.movers.operand === "a" ? shape.m : shape.n;
+  const cut = { parts, k: shape.k, own: ownShare(fed, size, kernel, definitions) };
+  const kernelOf = (number: number, ops: readonly Op[]): Kernel => {
+    const used = new Set(ops.flatMap(buffersNamed));
+    const buffers = [...kernel.buffers, ...words]
+      .filter((b) => isParameter(b) || used.has(b.name))
+      .map((b) => ({ ...b, symmetric: false, ...(b.name === gathered ? memory(gathered) : {}) }));
+    const own = { ...kernel, name: `${kernel.name}_${number}`, buffers, body: { arguments: [], ops } };
+    // What engines store on peers is not this kernel's to reach.
+    const reached = inferSymmetric({
+      ...own,
+      body: { arguments: [], ops: ops.filter((op) => op.attributes["arrived"] === undefined) },
+    });
+    return { ...own, buffers: reached.buffers };
+  };
+  const pure = kernel.body.ops.filter((op) => definitionOf(op.name).effect === "pure");
+  const rest = kernel.body.ops
+    .filter((op) => op !== begin)
+    .map((op) => (op === send ? { ...op, attributes: { ...op.attributes, ...names } } : op));
+  const none = { operands: [], results: [], regions: [], span: send.span };
+  const count: Op = { ...none, name: "count_launch", attributes: { count: names.sent } };
+  return [
+    { kind: "launch", kernel: kernelOf(0, [...pure, ...(begin === null ? [] : [begin]), count]) },
+    {
+      kind: "copy",
+      beside: true,
+      copies: lists.map((list, rank) => copiesInOrder(list, rank, kernel, gathered, names, cut)),
+    },
+    { kind: "launch", kernel: kernelOf(1, rest) },
+  ];
+}
+
+/** The one product of a kernel that is fed by what the kernel does first. */
+function fedProduct(kernel: Kernel, definitions: Definitions): Fed | null {
+  const { found, byRoles } = findProducts(kernel, definitions, true);
+  if (!byRoles) return null;
+  const [fed, ...others] = [...found].flatMap(([loop, match]): Fed[] => {
+    const movers = moversFor(loop, match, kernel, definitions);
+    if (movers === null) return [];
+    const groups = productGroups(kernel, found, new Map([[loop, movers]]), definitions);
+    return [{ loop, match, movers, group: groups.find((g) => g.includes(loop))! }];
+  });
+  if (fed === undefined || others.length > 0) return null;
+  const { begin, send } = fed.movers;
+  const isOfBoth = fed.match.twin === null || (fed.movers.operand === "a" && fed.match.twin.b.buffer !== fed.match.a.buffer); // prettier-ignore
+  const [first] = kernel.body.ops.filter((op) => definitionOf(op.name).effect !== "pure");
+  return isOfBoth && first === (begin ?? send) && (begin === null || isBarrier(begin, "block")) ? fed : null;
+}
+
+/** What of its own rows a rank copies: none where tiles that have any are made of what they are a copy of, as 0, else 1. */
+function ownShare({ loop, group, match, movers }: Fed, size: number, kernel: Kernel, definitions: Definitions) {
+  const rows = movers.operand === "a" ? match.row : match.column;
+  const first = loop.operands[2 * loop.regions[0]!.arguments.indexOf(rows)]!;
+  const isWhole =
+    movers.own !== null && definitions.constant(first) === 0 && !isReadElsewhere(movers, match, group, kernel);
+  return (shard: Extent): Extent => (isWhole ? extent("min", 1, extent("mod", shard, size)) : 1);
+}
+
+interface Cut {
+  readonly parts: number;
+  /** Depth of a step of the product. */
+  readonly k: number;
+  readonly own: (shard: Extent) => Extent;
+}
+
+/** One rank's copies, for itself and then for one peer after the other: to the rank before it first, which comes to these rows next. */
+function copiesInOrder(
+  list: readonly Copy[],
+  rank: number,
+  kernel: Kernel,
+  gathered: string,
+  { arrived, sent }: { readonly arrived: string; readonly sent: string },
+  { parts, k, own }: Cut,
+): readonly Copy[] {
+  const { world } = kernel;
+  const inMemory = (end: CopyEnd): CopyEnd => {
+    const isGathered = end.tensor === gathered;
+    return isGathered ? { ...end, tensor: memoryName(kernel, gathered), isMemory: true } : end;
+  };
+  const behind = ({ to }: Copy): number => (rank - to.rank + world) % world;
+  const word = (name: string, of: number, offset: number): CopyEnd => ({
+    ...{ tensor: memoryName(kernel, name), isMemory: true, rank: of, offset, pitch: 1 },
+  });
+  return [...list]
+    .sort((a, b) => behind(a) - behind(b))
+    .flatMap(({ rows, length, from, to }) => {
+      const steps = extent("max", extent("ceildiv", length, k), 1);
+      const columns = extent("mul", extent("ceildiv", steps, parts), k);
+      return Array.from({ length: parts }, (_, p): Copy[] => {
+        const first = extent("mul", columns, p);
+        const width = parts === 1 ? length : extent("max", 0, extent("min", columns, extent("sub", length, first)));
+        const at = (end: CopyEnd): CopyEnd => inMemory({ ...end, offset: extent("add", end.offset, first) });
+        const share = to.rank === rank ? extent("mul", rows, own(rows)) : rows;
+        return [
+          { rows: share, length: width, from: at(from), to: at(to) },
+          { rows: 1, length: 1, from: word(sent, rank, 0), to: word(arrived, to.rank, rank * parts + p) },
+        ];
+      }).flat();
+    });
+}
