@@ -2,23 +2,20 @@
 import {
   choiceOf,
   type CompileResult,
-  type Copy,
-  type CopyEnd,
   type CopyStep,
   describeOutside,
   type DimValues,
   type DType,
-  elementsOf,
   programOf,
   type Kernel,
   type LaunchStep,
   type Manifest,
   type MessageStep,
   outsideDimension,
-  rowsOf,
   type SourceFile,
 } from "../compiler/index.js";
 import { CpuFault, CpuGroup, type CpuOptions, PersistentMemory } from "./cpu/index.js";
+import { copyRows } from "./cpu/copies.js";
 import { EmulatedLane, exchangeMessages, type MessageTimes } from "./cpu/messages.js";
 import { defaultTimeoutMs } from "./env.js";
 import { MachineError, UsageError } from "./errors.js";
@@ -38,7 +35,7 @@ import type {
 import { HostPrimitives, hostStream, hostTensor } from "./host-primitives.js";
 import { captureSteps, type HostStep, HostStream, requireNoRecording } from "./host-stream.js";
 import { externalArrays, HostTensor } from "./host-tensor.js";
-import { allocate, copyInto, type TypedArray } from "./numbers/index.js";
+import { allocate, type TypedArray } from "./numbers/index.js";
 import { requireManifest } from "./same-program.js";
 import { checkTensors, requireDType, requireSameRanks, withNumbers } from "./shapes.js";
 import { checkMembers } from "./subgroups.js";
@@ -315,11 +312,12 @@ class EmulatedKernel implements LoadedKernel {
       outputs: pick(this.manifest.outputs, rank),
       written: new Map(this.manifest.inPlace.map((name) => [name, new Uint8Array(hostTensor(tensors[name]!).of(rank).length).fill(1)])), // prettier-ignore
     }));
+    const held = { tensors, memory: this.memory, wanted: this.manifest.memory ?? [] };
     this.lane.reset();
     for (const [i, step] of this.steps(dims).entries()) {
       if (step.kind === "copy") {
         const carriedOut = step.copies.map((list) =>
-          list.map((copy) => () => this.copyRows(copy, tensors, dims, ranks[copy.to.rank]!.written)),
+          list.map((copy) => () => copyRows(copy, held, dims, ranks[copy.to.rank]!.written)),
         );
         if (step.beside === true) this.lane.beginCopies(carriedOut);
         else for (const copy of carriedOut.flat()) copy();
@@ -339,39 +337,6 @@ class EmulatedKernel implements LoadedKernel {
       this.lane.goOn();
     }
     this.lane.await(Infinity);
-  }
-
-  /** @param written what is known of the elements of the target's tensors, if anything is */
-  private copyRows(
-    copy: Copy,
-    tensors: Readonly<Record<string, Tensor>>,
-    dims: DimValues,
-    written: Map<string, Uint8Array>,
-  ): void {
-    const found = rowsOf(copy, dims);
-    if (found === null) return;
-    const { rows, length, from, to } = found;
-    const source = this.endOf(copy.from, tensors, dims).array;
-    const target = this.endOf(copy.to, tensors, dims);
-    const shadow = target.written ?? written.get(copy.to.tensor) ?? new Uint8Array(target.array.length);
-    if (target.written === null) written.set(copy.to.tensor, shadow);
-    for (let row = 0; row < rows; row++) {
-      const start = from.offset + row * from.pitch;
-      const first = to.offset + row * to.pitch;
-      copyInto(target.array.subarray(first), source.subarray(start, start + length));
-      shadow.fill(1, first, first + length);
-    }
-  }
-
-  /** What a copy begins or ends in. */
-  private endOf(
-    { tensor, rank, isMemory }: CopyEnd,
-    tensors: Readonly<Record<string, Tensor>>,
-    dims: DimValues,
-  ): { readonly array: TypedArray; readonly written: Uint8Array | null } {
-    if (isMemory !== true) return { array: hostTensor(tensors[tensor]!).of(rank), written: null };
-    const { name, dtype, shape, counts } = this.manifest.memory!.find((m) => m.name === tensor)!;
-    return this.memory.of({ name, dtype, role: counts === true ? "state" : "scratch" }, rank, elementsOf(shape, dims));
   }
 
   prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedRun> {

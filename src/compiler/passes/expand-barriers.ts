@@ -17,13 +17,14 @@
  * sees to what it loaded, and to what it stored in its rank's own memory; what it stored to peers, its last barrier has to release.
  */
 import { Builder } from "../ir/builder.js";
-import { type Attributes, type Buffer, bufferOf, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
+import { type Attributes, type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import { definitionOf } from "../ir/ops.js";
 import { INDEX, scalar } from "../ir/types.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
 import { extent } from "../types/extent.js";
+import { arrivalOf, ArrivalsExpansion } from "./support/arrivals-expansion.js";
 import { NotifyExpansion } from "./support/notify-expansion.js";
 import { isSynced, isUntouched } from "./support/block-sync.js";
 import { receiversOf, sendersOf } from "./support/peer-lists.js";
@@ -37,15 +38,6 @@ export function expandBarriers(kernel: Kernel): Kernel {
 
 function isAround(op: Op): boolean {
   return op.name === "barrier" && op.attributes["scope"] === "launch";
-}
-
-/** The barrier of which each rank is told apart, as soon as what the movers of these roles send it is there, and in how many parts at most. */
-function arrivalOf(roles: Op): { readonly barrier: Op; readonly parts: number } | null {
-  let parts = 0;
-  walk(roles.regions[2]!, (op) => {
-    if (op.name === "shard_sent") parts = op.attributes["parts"] as number;
-  });
-  return parts > 0 ? { barrier: roles.regions[2]!.ops.at(-1)!, parts } : null;
 }
 
 /** Whether ops store to peers' memory but in packets, each of which its receiver waits for. */
@@ -79,6 +71,7 @@ class Expansion {
   private arrival: Op | null = null;
   /** Parts of a rank's shard that are told apart, at most. */
   private parts = 0;
+  private readonly arrivals: ArrivalsExpansion;
 
   constructor(private readonly kernel: Kernel) {
     const build = (this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 }));
@@ -88,10 +81,6 @@ class Expansion {
       flags: freshName(kernel, "flags"),
       epochs: freshName(kernel, "epochs"),
       now: freshName(kernel, "epoch"),
-      counted: freshName(kernel, "counted"),
-      arrived: freshName(kernel, "arrived"),
-      arrivals: freshName(kernel, "arrivals"),
-      expected: freshName(kernel, "expected"),
       launches: freshName(kernel, "launches"),
       began: freshName(kernel, "began"),
     };
@@ -100,6 +89,7 @@ class Expansion {
     this.zero = build.constant(0);
     this.world = build.constant(kernel.world);
     this.notifications = new NotifyExpansion(kernel, build, { block: this.block, grid: this.grid });
+    this.arrivals = new ArrivalsExpansion(kernel, build, { block: this.block, grid: this.grid, zero: this.zero });
     this.last = kernel.body.ops.at(-1);
     this.endsDone = this.releasesStores(kernel.body.ops);
   }
@@ -130,7 +120,7 @@ class Expansion {
       build.store(this.names.now, build.load(this.names.epochs, [this.block], scalar("u32")), [this.zero]);
     }
     const sendsShards = this.parts > 0;
-    if (sendsShards) this.declareArrivals();
+    if (sendsShards) this.buffers.push(...this.arrivals.declare(this.parts));
     const launches = countsLaunches ? this.launches() : null;
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
       if (op.name === "roles") this.beginRoles(op);
@@ -138,11 +128,7 @@ class Expansion {
       else if (op.name === "launch_epoch") values.set(op.results[0]!, launches!.next);
       else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
-      else if (op.name === "shard_sent") this.shardSent(op, values);
-      else if (op.name === "await_movers")
-        this.awaitMovers(...(op.operands.map((v) => values.get(v)) as [Value, Value, Value]));
-      else if (op.name === "count_launch") this.countLaunch(op);
-      else if (op.name === "await_copies") this.awaitCopies(op, values);
+      else if (this.arrivals.take(op, values)) return true;
       else if (op.name === "tiles_sent") this.tilesSent();
       else if (op.name === "await_tiles") this.awaitTiles();
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
@@ -152,7 +138,7 @@ class Expansion {
     });
     if (around !== null) this.awaitLaunches(around, launches!.next);
     const kept: [string, () => Value][] = leavesBlock ? [[this.names.epochs, () => this.now()]] : [];
-    if (sendsShards) kept.push([this.names.arrivals, () => this.expected()]);
+    if (sendsShards) kept.push([this.arrivals.state, () => this.arrivals.expected()]);
     if (launches !== null) {
       kept.push([this.names.launches, () => launches.next]);
       // All threads have read the count before one of them stores it.
@@ -279,28 +265,7 @@ class Expansion {
       throw new InternalCompilerError("movers send tiles beside their barriers: both count the same epochs");
     const count = this.ofMovers.length + (sendsTiles ? 1 : 0);
     if (count > 0) this.advance(count);
-    if (arrival === null) return;
-    const { build } = this;
-    const expected = build.add(this.expected(), build.cast(this.grid, "u32"));
-    build.store(this.names.expected, expected, [this.zero]);
-  }
-
-  /** One word for each part of each rank's shard says that all of its blocks have sent theirs, and takes one look. */
-  private declareArrivals(): void {
-    const { build, kernel, names } = this;
-    const shape = [kernel.world, this.parts];
-    this.buffers.push(
-      { name: names.counted, role: "signal", dtype: "u32", shape, symmetric: false },
-      { name: names.arrived, role: "signal", dtype: "u32", shape, symmetric: true },
-      { name: names.arrivals, role: "state", dtype: "u32", shape: [kernel.maxBlocks], symmetric: false },
-      { name: names.expected, role: "register", dtype: "u32", shape: [1], symmetric: false },
-    );
-    build.store(names.expected, build.load(names.arrivals, [this.block], scalar("u32")), [this.zero]);
-  }
-
-  /** What a rank's count comes to when all of its blocks have sent what they send in the roles at hand. */
-  private expected(): Value {
-    return this.build.load(this.names.expected, [this.zero], scalar("u32"));
+    if (arrival !== null) this.arrivals.expectMore();
   }
 
   private get everyRank(): RankPairs {
@@ -319,81 +284,6 @@ class Expansion {
     this.build.op("block_sync", [], {}, null);
   }
 
-  /**
-   * The movers' last barrier, as far as it tells one rank of some parts, each by a thread: each block counts that it has sent them, and the
-   * last one, whose movers move nothing where there are others, tells when all have: no other waits before it goes on. Nothing is added to in a peer's memory, which takes atomics that not every link has.
-   */
-  private shardSent(op: Op, values: Substitution): void {
-    const { build, names } = this;
-    const [peer, from, to] = op.operands.map((v) => values.get(v)) as [Value, Value, Value];
-    build.op("block_sync", [], {}, null);
-    const one = build.constant(1, scalar("u32"));
-    const expected = this.expected();
-    const tells = build.compare("eq", build.add(this.block, build.constant(1)), this.grid);
-    build.for("threads", [[from, to]], ([part]) => {
-      const slot = this.slotOf(peer, part!);
-      build.op("signal", [one, slot], { buffer: names.counted, mode: "add", scope: "gpu", order: "release" }, null);
-      build.if(tells, () => {
-        build.op(
-          "wait",
-          [expected, slot, build.rank()],
-          { buffer: names.counted, scope: "gpu", order: "acquire" },
-          null,
-        );
-        build.op("signal", [expected, peer, this.slotOf(build.rank(), part!)], { buffer: names.arrived, mode: "set", scope: "sys", order: "release", remote: true }, null); // prettier-ignore
-      });
-    });
-  }
-
-  /** Waits until the movers of all blocks of some ranks have sent a part of their shard, for each rank by a thread. */
-  private awaitMovers(first: Value, end: Value, part: Value): void {
-    this.build.for("threads", [[first, end]], ([peer]) => this.awaitPart(this.slotOf(peer!, part), peer!));
-    this.build.op("block_sync", [], {}, null);
-  }
-
-  /** The same for all parts of all ranks. */
-  private awaitAllMovers(): void {
-    const { build, kernel, parts } = this;
-    build.for("threads", [[this.zero, build.constant(kernel.world * parts)]], ([slot]) =>
-      this.awaitPart(slot!, build.div(slot!, build.constant(parts))),
-    );
-    build.op("block_sync", [], {}, null);
-  }
-
-  private countLaunch({ attributes }: Op): void {
-    const { build, zero } = this;
-    const name = attributes["count"] as string;
-    const [one, kind] = [build.constant(1), scalar("u32")];
-    build.if(build.compare("eq", this.block, zero), () =>
-      build.for("threads", [[zero, one]], ([i]) =>
-        build.store(name, build.add(build.load(name, [i!], kind), build.constant(1, kind)), [i!]),
-      ),
-    );
-  }
-
-  /** Waits for words of copy engines, for each rank by a thread. */
-  private awaitCopies(op: Op, values: Substitution): void {
-    const { build } = this;
-    const [first, end, part] = op.operands.map((v) => values.get(v)) as [Value, Value, Value];
-    const { arrived, sent } = op.attributes as { readonly arrived: string; readonly sent: string };
-    const parts = build.constant(bufferOf(this.kernel, arrived).shape[1] as number);
-    build.for("threads", [[first, end]], ([peer]) => {
-      const slot = build.add(build.mul(peer!, parts), part);
-      const count = build.load(sent, [this.zero], scalar("u32"));
-      build.op("wait", [count, slot, peer!], { buffer: arrived, scope: "sys", order: "acquire" }, null);
-    });
-    build.op("block_sync", [], {}, null);
-  }
-
-  private awaitPart(slot: Value, peer: Value): void {
-    const { names } = this;
-    this.build.op("wait", [this.expected(), slot, peer], { buffer: names.arrived, scope: "sys", order: "acquire" }, null); // prettier-ignore
-  }
-
-  private slotOf(rank: Value, part: Value): Value {
-    return this.build.add(this.build.mul(rank, this.build.constant(this.parts)), part);
-  }
-
   private advance(by = 1): Value {
     const { build } = this;
     const epoch = build.add(this.now(), build.constant(by, scalar("u32")));
@@ -403,7 +293,7 @@ class Expansion {
 
   private barrier(op: Op, values: Substitution): void {
     const { build } = this;
-    if (op === this.arrival) return this.awaitAllMovers();
+    if (op === this.arrival) return this.arrivals.awaitAll();
     const { pairs, isGrid } = this.meaning(op);
     const half = op.attributes["half"];
     if (!isGrid && pairs.between === 0) return void build.op("block_sync", [], {}, null);

@@ -22,7 +22,8 @@ import type { Slices } from "./depth-slices.js";
 import { outgoingTiles, sendTile, waitingAt } from "./outgoing-tiles.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
-import { awaitRows, declareAwaited, emitArrival, emitMoves, type Movers, ownRows, shardParts } from "./product-movers.js"; // prettier-ignore
+import { awaitRows, declareAwaited, emitArrival } from "./gathered-waits.js";
+import { emitMoves, type Movers, ownRows, shardParts } from "./product-movers.js";
 import type { RoleShape, TileRoles } from "./role-shape.js";
 import { eachWidth } from "./tile-widths.js";
 import { completion, eachElement, type ElementBody, epilogue, type TileAt, unstored } from "./role-elements.js";
