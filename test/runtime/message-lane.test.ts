@@ -186,7 +186,7 @@ describe("steps on two streams", () => {
     const program = compile(NEIGHBOURS, { ranks: 4, dtype: "bf16", reach: { ranksPerDomain: 2 }, mapping: { elementBlocks: 60, loadBlocks: 60 } }); // prettier-ignore
     const { kernels, plan } = program.manifest!;
     const { steps } = plan.choices[0]!;
-    const n = 2 ** 22;
+    const n = 2 ** 18;
     await onAll(groups, async (group) => {
       const kernel = await group.load(program);
       const tensor = (): Promise<Tensor> => group.symmetric("bf16", [n]);

@@ -7,7 +7,6 @@
  * kernel with the product. What is proved is the kernel that they are cut from, in which movers send the same rows and tell of them.
  */
 import { type Buffer, freshName, isParameter, type Kernel, type Op } from "../ir/module.js";
-import { definitionOf } from "../ir/ops.js";
 import { buffersNamed } from "../ir/visit.js";
 import type { Copy, CopyEnd } from "../manifest-steps.js";
 import { inferSymmetric } from "../passes/infer-symmetric.js";
@@ -18,6 +17,7 @@ import { copyLists } from "../passes/support/copies.js";
 import { findProducts } from "../passes/support/found-products.js";
 import { productGroups } from "../passes/support/product-groups.js";
 import { isBarrier, isReadElsewhere, type Movers, moversFor } from "../passes/support/product-movers.js";
+import { repeatableOps } from "../passes/support/repeatable.js";
 import { roleShape } from "../passes/support/role-shape.js";
 import { extent, type Extent } from "../types/extent.js";
 import { type KernelStep, memoryName } from "./steps.js";
@@ -75,14 +75,14 @@ export function fedSteps(
     });
     return { ...own, buffers: reached.buffers };
   };
-  const pure = kernel.body.ops.filter((op) => definitionOf(op.name).effect === "pure");
+  const repeatable = repeatableOps(kernel);
   const rest = kernel.body.ops
     .filter((op) => op !== begin)
     .map((op) => (op === send ? { ...op, attributes: { ...op.attributes, ...names } } : op));
   const none = { operands: [], results: [], regions: [], span: send.span };
   const count: Op = { ...none, name: "count_launch", attributes: { count: names.sent } };
   return [
-    { kind: "launch", kernel: kernelOf(0, [...pure, ...(begin === null ? [] : [begin]), count]) },
+    { kind: "launch", kernel: kernelOf(0, [...repeatable, ...(begin === null ? [] : [begin]), count]) },
     {
       kind: "copy",
       beside: true,
@@ -105,7 +105,8 @@ function fedProduct(kernel: Kernel, definitions: Definitions): Fed | null {
   if (fed === undefined || others.length > 0) return null;
   const { begin, send } = fed.movers;
   const isOfBoth = fed.match.twin === null || (fed.movers.operand === "a" && fed.match.twin.b.buffer !== fed.match.a.buffer); // prettier-ignore
-  const [first] = kernel.body.ops.filter((op) => definitionOf(op.name).effect !== "pure");
+  const repeatable = repeatableOps(kernel);
+  const [first] = kernel.body.ops.filter((op) => !repeatable.has(op));
   return isOfBoth && first === (begin ?? send) && (begin === null || isBarrier(begin, "block")) ? fed : null;
 }
 

@@ -15,6 +15,7 @@ import type { CopyStep, MessageEnd, MessageStep } from "../manifest-steps.js";
 import { inferSymmetric } from "../passes/infer-symmetric.js";
 import { Definitions } from "../passes/support/analysis.js";
 import { copiesOfRanks, copyLists, MOST_RANKS } from "../passes/support/copies.js";
+import { repeatableOps, usesOther } from "../passes/support/repeatable.js";
 import { farOps } from "../passes/support/far.js";
 import { broadcastsIn } from "./broadcasts.js";
 
@@ -35,6 +36,11 @@ const WORDS_AROUND_MESSAGES = {
   help: "leave out signals and waits that are written: whom ranks wait for is derived, or run it on ranks that share addresses",
 };
 
+const VALUE_AROUND_MESSAGES = {
+  reason: "a value that is read from memory before its messages is used behind them",
+  help: "read it again where it is used",
+};
+
 /**
  * The steps of a kernel as derive-sync left it.
  * @param options.broadcasts whether messages may be a library's broadcasts
@@ -46,8 +52,8 @@ export function stepsOf(
   { broadcasts = true }: { readonly broadcasts?: boolean | undefined } = {},
 ): readonly KernelStep[] | Uncut | null {
   const definitions = new Definitions(kernel);
-  const pure = kernel.body.ops.filter((op) => definitionOf(op.name).effect === "pure");
-  const groups = groupsOf(kernel);
+  const repeatable = repeatableOps(kernel);
+  const groups = groupsOf(kernel, repeatable);
   const isApart = groups.some(({ kind }) => kind === "message");
   const steps: KernelStep[] = [];
   const users = new Map<string, Set<number>>();
@@ -88,9 +94,12 @@ export function stepsOf(
     const kept = kernel.buffers.filter((b) => isParameter(b) || used.has(b.name));
     const buffers = kept.map((b) => ({ ...b, symmetric: false }));
     const name = `${kernel.name}_${steps.filter((s) => s.kind === "launch").length}`;
+    const all = [...repeatable, ...own];
+    const crossing = usesOther(all);
+    if (crossing !== null) return isApart ? { ...VALUE_AROUND_MESSAGES, at: crossing } : null;
     steps.push({
       kind: "launch",
-      kernel: inferSymmetric({ ...kernel, name, buffers, body: { arguments: [], ops: [...pure, ...own] } }),
+      kernel: inferSymmetric({ ...kernel, name, buffers, body: { arguments: [], ops: all } }),
       ...(awaits !== undefined && { awaits }),
     });
     awaits = undefined;
@@ -130,10 +139,16 @@ interface Group {
   readonly ops: Op[];
 }
 
-function groupsOf(kernel: Kernel): readonly Group[] {
+/** @param repeatable ops that each step has for itself */
+function groupsOf(kernel: Kernel, repeatable: ReadonlySet<Op>): readonly Group[] {
   const groups: Group[] = [];
   for (const op of kernel.body.ops) {
-    if (definitionOf(op.name).effect === "pure") continue;
+    if (repeatable.has(op)) continue;
+    // Made of what was read before it.
+    if (definitionOf(op.name).effect === "pure") {
+      groups.findLast(({ kind }) => kind === "launch")?.ops.push(op);
+      continue;
+    }
     const kind = op.name === "message" ? "message" : op.name === "message_wait" ? "wait" : isMarked(op) ? "copy" : "launch"; // prettier-ignore
     const last = groups.at(-1);
     // Each message that goes on beside others is waited for on its own.
