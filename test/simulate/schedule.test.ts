@@ -143,7 +143,33 @@ describe("what data decides about", () => {
   });
 });
 
+const rounds = (count: string): ReturnType<typeof scheduleProgram> =>
+  scheduleProgram(
+    `collective f(x: T[n] local) -> y: T[n] local {
+  scratch s: T[n]
+  for t in 0..${count} {
+    for i in tiles(n) { s[i] = x[i] + x[t] }
+    barrier
+    for i in tiles(n) { y[i] = s@((rank + 1) % world)[i] }
+    barrier
+  }
+}`,
+    { ranks: 4, dtype: "f32", cluster: DGX },
+  );
+
+test("a barrier that is written at the end of a loop is one in each iteration", () => {
+  const phases = (count: number): number => rounds(String(count)).schedule!.ranks[0]!.length;
+  expect(phases(5) - phases(3)).toBe(2 * (phases(4) - phases(3)));
+  expect(phases(4) - phases(3)).toBeGreaterThanOrEqual(2);
+  const [rank] = rounds("3").schedule!.ranks;
+  expect(rank!.slice(1).every(({ awaits }) => awaits.length === 3)).toBe(true);
+});
+
 describe("what cannot be followed says so", () => {
+  test("a loop whose length is a tensor's", () => {
+    expect(() => rounds("n")).toThrow("how often ranks go through a loop depends on a length");
+  });
+
   test.each([
     ["kernels/all_to_all/dispatch.coll", "how much the program moves depends on its data"],
     ["kernels/all_to_all/dispatch_rails.coll", "how much the program moves depends on its data"],

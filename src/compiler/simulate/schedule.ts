@@ -7,11 +7,11 @@
  * as "for those who stored here in the phase before", so that the same description holds at any size. Worlds that are compiled
  * themselves need no description. Bytes are those of a tensor that every cut divides evenly, and grow with its size.
  */
-import type { Kernel, Op } from "../ir/module.js";
-import { walkKernel } from "../ir/visit.js";
+import type { Kernel, Op, Value } from "../ir/module.js";
+import { walk, walkKernel } from "../ir/visit.js";
 import { type Move, type RankTraffic, trafficOfRank } from "../explain/traffic.js";
 import { UsageError } from "../../errors.js";
-import { InternalCompilerError } from "../diagnostics/ice.js";
+import { dependents } from "../passes/support/analysis.js";
 import { distributeConditions } from "../passes/support/rank-conditions.js";
 import { DTYPES } from "../types/dtype.js";
 import { elementsOf } from "../types/extent.js";
@@ -107,11 +107,18 @@ interface ScheduleOptions {
 export function scheduleOf(unordered: Kernel, ordered: readonly Kernel[], options: ScheduleOptions): Schedule {
   const { world } = unordered;
   refuseProducts(unordered);
+  refuseLengths(unordered);
   const places = ordered.map(placesOf).reduce(joined);
   const { kernel } = distributeConditions(unordered);
   const parts = partsAt(kernel.body, places, new Set());
-  const lost = [...places.keys()].find((key) => key !== END && ![...parts].some((op) => keyOf(op) === key));
-  if (lost !== undefined) throw new InternalCompilerError(`no op of ${world} ranks stands where smaller worlds wait (${lost})`); // prettier-ignore
+  // Barriers that the author wrote are places of their own.
+  const known = new Set([END, ...[...parts].map(keyOf)]);
+  walkKernel(kernel, (op) => void (op.name === "barrier" && known.add(keyOf(op))));
+  if ([...places.keys()].some((key) => !known.has(key)))
+    throw new UsageError(
+      "ranks wait for each other at the end of a loop, which the simulator does not follow",
+      "write a 'barrier' there",
+    );
   const dims = evenDims(kernel);
   const samples = new Map<number, RankTraffic>();
   const traffic = (rank: number): RankTraffic => {
@@ -163,6 +170,26 @@ function refuseProducts(kernel: Kernel): void {
       throw new UsageError(
         "the program multiplies matrices, which takes time that the simulator does not count",
         "`collc explain` with one number of ranks counts products",
+      );
+  });
+}
+
+/** Phases are counted once, for all sizes. @throws UsageError where a length says how many there are */
+function refuseLengths({ body }: Kernel): void {
+  const lengths: Value[] = [];
+  walk(body, (op) => void (op.name === "dim" && lengths.push(...op.results)));
+  const decided = dependents(body, lengths);
+  walk(body, (op) => {
+    if (op.name !== "for" || op.attributes["map"] !== "serial" || !op.operands.some((v) => decided.has(v))) return;
+    let hasPhases = false;
+    walk(
+      { arguments: [], ops: [op] },
+      (inner) => (hasPhases ||= inner.name === "barrier" || inner.attributes["map"] === "tiles"),
+    );
+    if (hasPhases)
+      throw new UsageError(
+        "how often ranks go through a loop depends on a length, and the simulator counts phases once for all sizes",
+        "`collc explain` with one size follows it",
       );
   });
 }
