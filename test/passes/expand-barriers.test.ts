@@ -191,3 +191,18 @@ it("a tensor of the user's may have the name of a flag", () => {
   expect(diagnostics).toEqual([]);
   expect(kernel!.buffers.map((b) => b.name)).toEqual(["flags", "epochs", "flags_", "epochs_", "epoch"]);
 });
+
+describe("barriers of a loop that may have no iteration", () => {
+  const looped = (count: string): string => `collective f(x: T[n] local) -> y: T[n] local {
+  scratch s: T[n]
+  for t in 0..${count} {
+    for i in tiles(n) { s[i] = x[i] + x[t] }
+    for i in tiles(n) { y[i] = s@((rank + 1) % world)[i] }
+  }
+}`;
+  const kernelOf = (count: string): Kernel => compile(looped(count), { ranks: 2, dtype: "f32", mapping: { elementThreads: 4, elementBlocks: 3, loadBlocks: 3, busyBlocks: 3 } }).kernel!; // prettier-ignore
+
+  it("leave counts that no thread stores before all have read them", () => {
+    for (const n of [0, 1, 5]) expect(proveOrdering(kernelOf("n"), { dims: { n } }).status, `n=${n}`).toBe("proved");
+  });
+});

@@ -25,8 +25,9 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
 import { extent } from "../types/extent.js";
 import { arrivalOf, ArrivalsExpansion } from "./support/arrivals-expansion.js";
+import { Definitions } from "./support/analysis.js";
 import { NotifyExpansion } from "./support/notify-expansion.js";
-import { isSynced, isUntouched } from "./support/block-sync.js";
+import { isBlockMeeting, isSynced, isUntouched, surelyMeets } from "./support/block-sync.js";
 import { receiversOf, sendersOf } from "./support/peer-lists.js";
 
 export function expandBarriers(kernel: Kernel): Kernel {
@@ -139,12 +140,11 @@ class Expansion {
     if (around !== null) this.awaitLaunches(around, launches!.next);
     const kept: [string, () => Value][] = leavesBlock ? [[this.names.epochs, () => this.now()]] : [];
     if (sendsShards) kept.push([this.arrivals.state, () => this.arrivals.expected()]);
-    if (launches !== null) {
-      kept.push([this.names.launches, () => launches.next]);
-      // All threads have read the count before one of them stores it.
-      if (!kernel.body.ops.some((op) => ["barrier", "notify", "await"].includes(op.name) && !isAround(op)))
-        build.op("block_sync", [], {}, null);
-    }
+    if (launches !== null) kept.push([this.names.launches, () => launches.next]);
+    // All threads have read what is kept before one of them stores it: a loop may have no iteration, and its barriers none to pass.
+    const meetsAtTop = kernel.body.ops.some((op) => isBlockMeeting(op) && op.name !== "roles");
+    const mayNotMeet = launches !== null ? !meetsAtTop : !surelyMeets(kernel.body.ops, new Definitions(kernel));
+    if (kept.length > 0 && mayNotMeet) build.op("block_sync", [], {}, null);
     if (kept.length > 0) this.keep(kept);
     this.buffers.push(...this.notifications.finish());
     return build.ops;

@@ -2,6 +2,7 @@
 import { type Op, text } from "../../ir/module.js";
 import { walk } from "../../ir/visit.js";
 import { definitionOf } from "../../ir/ops.js";
+import type { Definitions } from "./analysis.js";
 
 /**
  * Whether after these ops no thread has touched memory since the block last met. `fromStart`: the ops are the first of
@@ -25,6 +26,24 @@ export function isSynced(ops: readonly Op[], fromStart: boolean, counters: reado
       return false;
   }
   return fromStart;
+}
+
+const MEETS = new Set(["barrier", "notify", "await", "roles"]);
+
+/** Whether the threads of a block meet there, but for a barrier around the launch. */
+export function isBlockMeeting({ name, attributes }: Op): boolean {
+  return MEETS.has(name) && attributes["scope"] !== "launch";
+}
+
+/** Whether the threads of a block meet somewhere in these ops, whatever the lengths are. */
+export function surelyMeets(ops: readonly Op[], definitions: Definitions): boolean {
+  return ops.some((op) => {
+    if (isBlockMeeting(op)) return true;
+    if (op.name === "if") return op.regions.every((r) => surelyMeets(r.ops, definitions));
+    if (op.name !== "for" || op.attributes["map"] !== "serial") return false;
+    const [lo, hi] = op.operands.map((v) => definitions.constant(v));
+    return lo !== undefined && hi !== undefined && lo < hi && surelyMeets(op.regions[0]!.ops, definitions);
+  });
 }
 
 /** Whether ops touch no memory but counters: what is known behind them is what was known before. */
