@@ -12,9 +12,13 @@ export function nearest(word: string, names: readonly string[]): string | null {
   return found === null ? null : names.find((name) => name.toLowerCase() === found)!;
 }
 
-/** "did you mean 'x'?", or what there is. */
+/**
+ * "did you mean 'x'?", or what there is.
+ * @param what the names are, of several
+ */
 export function suggestion(word: string, names: readonly string[], what: string): string {
   const near = nearest(word, names);
   if (near !== null) return `did you mean '${near}'?`;
-  return names.length === 0 ? `there is no ${what}` : `${what}: ${names.join(", ")}`;
+  if (names.length === 0) return `there are no ${what}`;
+  return names.length === 1 ? `there is only '${names[0]}'` : `${what}: ${names.join(", ")}`;
 }

@@ -274,6 +274,23 @@ describe("extrema", () => {
     expect(a.isSame(more, other)).toBe(false);
   });
 
+  it("have each multiple once: every element of a row may ask for that of the whole row", () => {
+    const a = new FieldAlgebra();
+    const x = leaves(a, 40);
+    const all = fold(a, x);
+    const half = a.mul(all, 0.5);
+    expect(a.mul(all, 0.5)).toBe(half);
+    expect(a.isSame(half, fold(a, x.map((v) => a.mul(v, 0.5))))).toBe(true); // prettier-ignore
+    // Of the last factor alone, and of another there is another one.
+    const negative = a.mul(all, -0.5);
+    expect(a.isSame(negative, fold(a, x.map((v) => a.mul(v, -0.5)), "min"))).toBe(true); // prettier-ignore
+    expect(a.isSame(negative, half)).toBe(false);
+    expect(a.isSame(a.div(all, 2), half)).toBe(true);
+    // More members are another set, whose multiples are its own.
+    const fewer = fold(a, x.slice(0, 39));
+    expect(a.isSame(a.mul(fewer, 0.5), half)).toBe(false);
+  });
+
   it("are told apart by their members, not by the sum of those", () => {
     const a = new FieldAlgebra();
     const [x, y] = leaves(a, 2) as [Number_, Number_];

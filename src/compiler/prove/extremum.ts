@@ -87,10 +87,15 @@ export class Extremum implements Term {
   /** The last value that came to it, and what came out: the same fold may be asked for by each element of a row. */
   private last: Residues | null = null;
   private next: Extremum | null = null;
+  /** The last factor, and that multiple: each element of a row may ask for the same one, which has all members of the row. */
+  private factor: Residues | null = null;
+  private multiple: Extremum | null = null;
   /** What its members were multiplied by, as far as that is known. */
   scale = 1;
   /** The narrow dtype that all its members have, where they have one. */
   fits: "i8" | "u8" | null = null;
+  /** Whether its members are floats: a set of all that are would be looked through whenever memory is cleaned up. */
+  isOfFloats = false;
 
   private constructor(
     private readonly members: Members,
@@ -110,6 +115,14 @@ export class Extremum implements Term {
    * @param by the factor as a number
    */
   times(factor: Residues, by: number): Extremum {
+    if (this.factor?.equals(factor) !== true || this.multiple!.scale !== this.scale * by) {
+      this.multiple = this.multipliedBy(factor, by);
+      this.factor = factor;
+    }
+    return this.multiple!;
+  }
+
+  private multipliedBy(factor: Residues, by: number): Extremum {
     const { all, fn, fields } = this.members;
     const members = new Members(by < 0 === (fn === "min") ? "max" : "min", fields);
     for (let i = 0; i < this.size; i++) members.push(fields.times(all[i]!, factor));

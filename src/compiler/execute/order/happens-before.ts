@@ -12,6 +12,7 @@ import { CannotTell, Fails } from "../failures.js";
 import { firstWhere, NEAR } from "./climbing.js";
 import { Clocks, type Order } from "./clocks.js";
 import { KnowledgeTable, NOTHING } from "./knowledge.js";
+import { OpenWaits } from "./open-waits.js";
 import type { Flag, Signal, Wait } from "./flags.js";
 import {
   ENDS,
@@ -39,8 +40,8 @@ export class HappensBefore implements Order {
   private readonly handedOn: Int32Array;
   /** What each wait taught. */
   private readonly gained: Int32Array;
-  /** Whether a flag climbs, of those that somebody waits for. */
-  private readonly climbing = new Map<Flag, boolean>();
+  /** By flag: whether it climbs, where that was asked. */
+  private readonly climbing: (boolean | undefined)[];
 
   constructor(private readonly trace: Trace) {
     this.knowledge = new KnowledgeTable(trace);
@@ -48,6 +49,7 @@ export class HappensBefore implements Order {
     this.knownAt = new Int32Array(trace.signals.length);
     this.handedOn = new Int32Array(trace.signals.length);
     this.gained = new Int32Array(trace.waits.length);
+    this.climbing = new Array<boolean | undefined>(trace.flags.length).fill(undefined);
     for (const flag of trace.flags)
       if (flag.signals.some((s) => s.add) && flag.signals.some((s) => !s.add))
         throw new CannotTell(`flag '${flag.buffer}'[${flag.slot}] is both set and added to`);
@@ -170,9 +172,7 @@ export class HappensBefore implements Order {
   }
 
   private climbs(flag: Flag): boolean {
-    let climbs = this.climbing.get(flag);
-    if (climbs === undefined) this.climbing.set(flag, (climbs = isClimbing(flag)));
-    return climbs;
+    return (this.climbing[flag.id] ??= isClimbing(flag));
   }
 
   /**
@@ -204,24 +204,19 @@ export class HappensBefore implements Order {
    */
   private checkLost(): void {
     const { waits, flags } = this.trace;
-    const rising = new Set(flags.filter((f) => f.signals[0]?.add === true || isRising(f)));
-    if (waits.every((w) => rising.has(w.flag) && this.isNear(w))) return;
-    // In the order of the trace, in which a wait comes before all that is after it: signals before the first need not be asked about.
-    const open = new Set(waits.toSorted((a, b) => a.at - b.at));
-    const isSure = (s: Signal): boolean => {
-      for (const w of open) {
-        if (s.at < w.at) return true;
-        if (this.isAfter(s, w)) return false;
-      }
-      return true;
-    };
+    const rises = flags.map((f) => f.signals[0]?.add === true || isRising(f));
+    const mayFall = (w: Wait): boolean => !rises[w.flag.id]! || !this.isNear(w);
+    if (!waits.some(mayFall)) return;
+    // In the order of the trace a wait comes before all that is after it: signals before the first need not be asked about.
+    const open = new OpenWaits(waits);
+    const isSure = (s: Signal): boolean => open.everyBefore(s.at, (w) => !this.isAfter(s, w));
     for (let before = 0; before !== open.size;) {
       before = open.size;
       for (const w of open) {
-        const mayFall = !rising.has(w.flag) || !this.isNear(w);
-        const isSaved = this.isReached(w, isSure) && !(mayFall && this.hiding(w, isSure) !== null);
-        if (isSaved) open.delete(w);
+        const isSaved = this.isReached(w, isSure) && !(mayFall(w) && this.hiding(w, isSure) !== null);
+        if (isSaved) open.close(w);
       }
+      open.tidy();
     }
     for (const w of open) {
       const low = this.hiding(w, isSure);
