@@ -133,8 +133,11 @@ export class TensorStatements {
         return build.op("slice", [source, ...starts], {}, type)!;
       }
       case "matmul": {
-        const operand = (x: Expression): Value => this.batched(lower(x, null), type);
-        return build.op("matmul", [operand(e.left), operand(e.right)], {}, type)!;
+        const operands = [lower(e.left, null), lower(e.right, null)];
+        const [a, b] = operands.map((v) => this.narrowed(v));
+        // A product adds up in f32 whatever it multiplies, and f32 has each product of two such elements.
+        const taken = a != null && b != null && a.dtype === b.dtype ? [a.make(), b.make()] : operands;
+        return build.op("matmul", taken.map((v) => this.batched(v, type)), {}, type)!; // prettier-ignore
       }
       case "binary": {
         const fn = COMPARE[e.operator];
@@ -208,6 +211,23 @@ export class TensorStatements {
   }
 
   /** An operand of a product, cut like the product where that is cut along the batches. */
+  /** What an f32 operand of a product was made wider from, where tensor cores take that: a cast, of which only the order of dimensions has changed since. */
+  private narrowed(v: Value): { readonly dtype: "bf16" | "f16"; readonly make: () => Value } | null {
+    const { build } = this;
+    const type = v.type as TensorType;
+    const made = type.dtype === "f32" ? build.ops.findLast((op) => op.results[0] === v) : undefined;
+    const [from] = made?.operands ?? [];
+    if (made?.name === "permute") {
+      const inner = this.narrowed(from!);
+      if (inner === null) return null;
+      const { dtype } = inner;
+      return { dtype, make: () => build.op("permute", [inner.make()], made.attributes, { ...type, dtype })! };
+    }
+    if (made?.name !== "cast") return null;
+    const { dtype } = from!.type as TensorType;
+    return dtype === "bf16" || dtype === "f16" ? { dtype, make: () => from! } : null;
+  }
+
   private batched(v: Value, product: TensorType): Value {
     const type = v.type as TensorType;
     const { mesh } = this.checked;

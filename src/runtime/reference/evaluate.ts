@@ -3,7 +3,6 @@
  * float32 arithmetic may make (running error analysis; u = 2^-24). Rows are evaluated on demand.
  */
 import {
-  DTYPES,
   evaluateExtent,
   InternalCompilerError,
   type DimValues,
@@ -114,11 +113,6 @@ function findKind(s: Specification, c: Context): WholeKind | null {
     default:
       return together(partsOfSpecification(s));
   }
-}
-
-/** Largest unit roundoff among the inputs: how coarsely an intermediate tensor may be kept. */
-export function inputEpsilon(c: Context): number {
-  return Math.max(0, ...c.manifest.inputs.map((t) => DTYPES[t.dtype].epsilon));
 }
 
 /** Rows `first` … `last` (exclusive) of the value, for the rank `self` (it matters for `local` inputs only). */

@@ -1,14 +1,6 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
 import { DTYPES, isCut, LAMBDA, partsOfSpecification, type Specification, U32 } from "../../compiler/index.js";
-import {
-  type Context,
-  evaluateRows,
-  evaluateWhole,
-  inputEpsilon,
-  keptRows,
-  specificationShape,
-  wholeOf,
-} from "./evaluate.js";
+import { type Context, evaluateRows, evaluateWhole, keptRows, specificationShape, wholeOf } from "./evaluate.js";
 import { type Rows, type Whole, wrap } from "./logical.js";
 import { spreadRows, sub } from "./views.js";
 import { wideOf, wideRows, wrapWide } from "./wide.js";
@@ -88,7 +80,7 @@ export function evaluateProduct(
       error[i * n + j] = (unit * length + off) * norms[j]! + fromB;
     }
   }
-  parts?.addErrors(error, inputEpsilon(c) + c.manifest.ranks * U32);
+  parts?.addErrors(error, epsilonOf(s, c) + c.manifest.ranks * U32);
   const partSizes = sizes ?? parts?.sizes;
   return { values, error, copied: false, ...(partSizes === undefined ? {} : { sizes: partSizes }) };
 }
@@ -116,7 +108,7 @@ function evaluateBatches(
   const [sizesA, sizesB] = isSum ? [magnitudes(a), magnitudes(b)] : [a.values, b.values];
   const sizes = isSum ? new Float64Array(count * m * n) : null;
   const slice = isSplit(s, c) && k % c.manifest.ranks === 0 ? k / c.manifest.ranks : k;
-  const partError = slice < k ? inputEpsilon(c) + c.manifest.ranks * U32 : 0;
+  const partError = slice < k ? epsilonOf(s, c) + c.manifest.ranks * U32 : 0;
   const unit = LAMBDA * Math.sqrt(k) * U32 + narrowEpsilon(s, c, k);
   for (let at = 0; at < values.length; at++) {
     const j = at % n;
@@ -188,7 +180,7 @@ function wholeProduct(
 
 /**
  * Whether the contracted dimension lies over the ranks, of one operand at least: the other may have been cut on the way. Then each rank computes a part of the product:
- * a `partial(sum)` tensor, whose elements are of the inputs' dtype, each rounded once before the sum.
+ * a `partial(sum)` tensor, whose elements are of the operands' dtype, each rounded once before the sum.
  */
 function isSplit(s: Extract<Specification, { kind: "matmul" }>, c: Context): boolean {
   const [rankA, rankB] = [specificationShape(s.a, c).length, specificationShape(s.b, c).length];
