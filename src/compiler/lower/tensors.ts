@@ -225,7 +225,27 @@ export class TensorStatements {
     }
     if (made?.name !== "cast") return null;
     const { dtype } = from!.type as TensorType;
-    return dtype === "bf16" || dtype === "f16" ? { dtype, make: () => from! } : null;
+    const isNarrow = dtype === "bf16" || dtype === "f16";
+    return isNarrow && this.isRounded(from!) ? { dtype, make: () => from! } : null;
+  }
+
+  /** Whether the elements of a value are of its dtype as they are: read from memory, moved, or cast to it. What is computed is kept in f32. */
+  private isRounded(v: Value): boolean {
+    const made = this.build.ops.findLast((op) => op.results[0] === v);
+    const [from] = made?.operands ?? [];
+    switch (made?.name) {
+      case "input":
+      case "cast":
+        return true;
+      case "permute":
+      case "reshape":
+      case "slice":
+        return this.isRounded(from!);
+      case "convert":
+        return (from!.type as TensorType).layout.kind === "sharded" && this.isRounded(from!);
+      default:
+        return false;
+    }
   }
 
   private batched(v: Value, product: TensorType): Value {
