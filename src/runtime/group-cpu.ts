@@ -336,7 +336,7 @@ class EmulatedKernel implements LoadedKernel {
       instance.run(ranks, dims, maxBlocks, () => this.lane.nextCopies());
       this.lane.goOn();
     }
-    this.lane.await(Infinity);
+    this.lane.finish();
   }
 
   prepare(tensors: Readonly<Record<string, Tensor>>, dims: DimValues): Promise<PreparedRun> {

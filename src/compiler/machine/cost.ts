@@ -9,7 +9,7 @@
  * are taken as they come: whoever has nothing else to do takes the first while the last are still being sent.
  */
 import type { Kernel } from "../ir/module.js";
-import type { Copy } from "../manifest-steps.js";
+import type { Copy, CopyEnd } from "../manifest-steps.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import type { Machine, Sourced } from "./machines.js";
 import { ranksOfDomain, sampleDomains } from "./reach.js";
@@ -272,11 +272,11 @@ function stretchTerms(
 
 /**
  * The time of copies by the engines: a start, and then what the busiest port or memory takes.
- * @param copies of each rank @param bytesOf of an element of a tensor
+ * @param copies of each rank @param bytesOf of an element of what a copy begins or ends in
  */
 export function predictCopies(
   copies: readonly (readonly Copy[])[],
-  bytesOf: (tensor: string) => number,
+  bytesOf: (end: CopyEnd) => number,
   dims: DimValues,
   machine: Machine,
 ): Prediction {
@@ -285,8 +285,7 @@ export function predictCopies(
   for (const [rank, list] of copies.entries())
     for (const { rows, length, from, to } of list) {
       const rate = (from.rank === rank ? machine.copyEngine : machine.copyEnginePull).value;
-      const moved =
-        Math.max(0, evaluateExtent(rows, dims)) * Math.max(0, evaluateExtent(length, dims)) * bytesOf(from.tensor);
+      const moved = Math.max(0, evaluateExtent(rows, dims)) * Math.max(0, evaluateExtent(length, dims)) * bytesOf(from);
       if (from.rank === to.rank) own[to.rank]! += 2 * moved;
       else {
         sends[from.rank]! += moved / rate;

@@ -27,7 +27,7 @@ import { extent } from "../types/extent.js";
 import { arrivalOf, ArrivalsExpansion } from "./support/arrivals-expansion.js";
 import { Definitions } from "./support/analysis.js";
 import { NotifyExpansion } from "./support/notify-expansion.js";
-import { isBlockMeeting, isSynced, isUntouched, surelyMeets } from "./support/block-sync.js";
+import { isSynced, isUntouched, surelyMeets } from "./support/block-sync.js";
 import { receiversOf, sendersOf } from "./support/peer-lists.js";
 
 export function expandBarriers(kernel: Kernel): Kernel {
@@ -142,10 +142,10 @@ class Expansion {
     if (sendsShards) kept.push([this.arrivals.state, () => this.arrivals.expected()]);
     if (launches !== null) kept.push([this.names.launches, () => launches.next]);
     // All threads have read what is kept before one of them stores it: a loop may have no iteration, and its barriers none to pass.
-    const meetsAtTop = kernel.body.ops.some((op) => isBlockMeeting(op) && op.name !== "roles");
-    const mayNotMeet = launches !== null ? !meetsAtTop : !surelyMeets(kernel.body.ops, new Definitions(kernel));
-    if (kept.length > 0 && mayNotMeet) build.op("block_sync", [], {}, null);
-    if (kept.length > 0) this.keep(kept);
+    if (kept.length > 0) {
+      if (!surelyMeets(kernel.body.ops, new Definitions(kernel))) build.op("block_sync", [], {}, null);
+      this.keep(kept);
+    }
     this.buffers.push(...this.notifications.finish());
     return build.ops;
   }

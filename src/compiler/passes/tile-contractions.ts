@@ -69,8 +69,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const movers = new Map<Op, Movers>();
   for (const [loop, match] of roles === null ? [] : found) {
     const moved = moversFor(loop, match, kernel, definitions);
-    const isOfBoth = match.twin === null || (moved?.operand === "a" && match.twin.b.buffer !== match.a.buffer);
-    if (moved !== null && isOfBoth) movers.set(loop, moved);
+    if (moved !== null) movers.set(loop, moved);
   }
   const groups = roles === null ? [] : productGroups(kernel, found, movers, definitions);
   const [product] = found;

@@ -80,7 +80,7 @@ export function fedSteps(
     .filter((op) => op !== begin)
     .map((op) => (op === send ? { ...op, attributes: { ...op.attributes, ...names } } : op));
   const none = { operands: [], results: [], regions: [], span: send.span };
-  const count: Op = { ...none, name: "count_launch", attributes: { count: names.sent } };
+  const count: Op = { ...none, name: "count_launch", attributes: { sent: names.sent } };
   return [
     { kind: "launch", kernel: kernelOf(0, [...repeatable, ...(begin === null ? [] : [begin]), count]) },
     {
@@ -104,10 +104,9 @@ function fedProduct(kernel: Kernel, definitions: Definitions): Fed | null {
   });
   if (fed === undefined || others.length > 0) return null;
   const { begin, send } = fed.movers;
-  const isOfBoth = fed.match.twin === null || (fed.movers.operand === "a" && fed.match.twin.b.buffer !== fed.match.a.buffer); // prettier-ignore
   const repeatable = repeatableOps(kernel);
   const [first] = kernel.body.ops.filter((op) => !repeatable.has(op));
-  return isOfBoth && first === (begin ?? send) && (begin === null || isBarrier(begin, "block")) ? fed : null;
+  return first === (begin ?? send) && (begin === null || isBarrier(begin, "block")) ? fed : null;
 }
 
 /** What of its own rows a rank copies: none where tiles that have any are made of what they are a copy of, as 0, else 1. */

@@ -8,7 +8,7 @@ import { predict, predictCopies, type Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
 import { predictMessages } from "../machine/messages.js";
 import type { Choice, Plan } from "../manifest.js";
-import type { LibraryStep } from "../manifest-steps.js";
+import type { CopyEnd, LibraryStep } from "../manifest-steps.js";
 import { type DType, DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent, type Extent, extentNames, productOf, sameExtent } from "../types/extent.js";
 import { isPolynomial, polynomialOf } from "../types/normal-form.js";
@@ -187,10 +187,8 @@ function besideLaunches(
   m: Machine,
 ): (step: Exclude<KernelStep, { kind: "launch" }>) => Prediction {
   const bytesOfMemory = memoryBytes(steps);
-  const bytesOf = (tensor: string): number => {
-    const isOwn = kernel.buffers.some(({ name }) => name === tensor);
-    return isOwn ? DTYPES[bufferOf(kernel, tensor).dtype].bytes : bytesOfMemory(tensor);
-  };
+  const bytesOf = ({ tensor, isMemory }: CopyEnd): number =>
+    isMemory === true ? bytesOfMemory(tensor) : DTYPES[bufferOf(kernel, tensor).dtype].bytes;
   return (step) =>
     step.kind === "message" ? predictMessages(step, bytesOfMemory, dims) : predictCopies(step.copies, bytesOf, dims, m);
 }

@@ -94,8 +94,6 @@ export class Extremum implements Term {
   scale = 1;
   /** The narrow dtype that all its members have, where they have one. */
   fits: "i8" | "u8" | null = null;
-  /** Whether its members are floats: a set of all that are would be looked through whenever memory is cleaned up. */
-  isOfFloats = false;
 
   private constructor(
     private readonly members: Members,

@@ -13,7 +13,7 @@ import type { ScalarKind } from "../types/dtype.js";
 import { DTYPES, isDType, isFloat, type DType } from "../types/dtype.js";
 import { decode, encode } from "../types/formats.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
-import { type ExtremeFunction, Extremum } from "./extremum.js";
+import type { ExtremeFunction } from "./extremum.js";
 import { Compared } from "./field-values.js";
 import { FieldAlgebra, inOrder } from "./field.js";
 import { type Fields, NO_PROGRAM, Residues } from "./residues.js";
@@ -197,14 +197,12 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   override extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
     const extreme = super.extreme(fn, a, b);
-    if (extreme instanceof Extremum) extreme.isOfFloats = true;
-    else if (typeof extreme !== "number" && !(extreme instanceof Float)) this.floats.add(extreme);
+    if (typeof extreme !== "number" && !(extreme instanceof Float)) this.floats.add(extreme);
     return extreme;
   }
 
   override select(condition: Number_, a: Number_, b: Number_): Number_ {
-    const isFloat = (x: Number_): boolean =>
-      x instanceof Extremum ? x.isOfFloats : x instanceof Float || (typeof x !== "number" && this.floats.has(x));
+    const isFloat = (x: Number_): boolean => x instanceof Float || (typeof x !== "number" && this.floats.has(x));
     if (!isFloat(a) && !isFloat(b)) return this.whole.select(condition, a, b);
     return condition instanceof Compared && condition.isNegated
       ? this.made("select", [condition.opposite, b, a], false)

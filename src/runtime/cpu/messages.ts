@@ -123,8 +123,13 @@ export class EmulatedLane {
 
   /** Carries out all up to a step. */
   await(at: number): void {
-    if (at === Infinity) while (this.nextCopies());
     while (this.waiting.length > 0 && this.waiting[0]!.at <= at) this.first();
+  }
+
+  /** Carries out all that is left. */
+  finish(): void {
+    while (this.nextCopies());
+    this.await(Infinity);
   }
 
   private first(): void {

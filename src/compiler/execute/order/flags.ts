@@ -76,8 +76,6 @@ export interface Wait extends FlagOperation {
 
 /** One flag of one rank. */
 export interface Flag {
-  /** Its number among all. Packets have a flag each: what is known of flags lies in lists. */
-  readonly id: number;
   readonly buffer: string;
   readonly owner: number;
   readonly slot: number;

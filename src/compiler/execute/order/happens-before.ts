@@ -40,8 +40,8 @@ export class HappensBefore implements Order {
   private readonly handedOn: Int32Array;
   /** What each wait taught. */
   private readonly gained: Int32Array;
-  /** By flag: whether it climbs, where that was asked. */
-  private readonly climbing: (boolean | undefined)[];
+  /** Whether a flag climbs, of those that somebody waits for. */
+  private readonly climbing = new Map<Flag, boolean>();
 
   constructor(private readonly trace: Trace) {
     this.knowledge = new KnowledgeTable(trace);
@@ -49,7 +49,6 @@ export class HappensBefore implements Order {
     this.knownAt = new Int32Array(trace.signals.length);
     this.handedOn = new Int32Array(trace.signals.length);
     this.gained = new Int32Array(trace.waits.length);
-    this.climbing = new Array<boolean | undefined>(trace.flags.length).fill(undefined);
     for (const flag of trace.flags)
       if (flag.signals.some((s) => s.add) && flag.signals.some((s) => !s.add))
         throw new CannotTell(`flag '${flag.buffer}'[${flag.slot}] is both set and added to`);
@@ -172,7 +171,9 @@ export class HappensBefore implements Order {
   }
 
   private climbs(flag: Flag): boolean {
-    return (this.climbing[flag.id] ??= isClimbing(flag));
+    let climbs = this.climbing.get(flag);
+    if (climbs === undefined) this.climbing.set(flag, (climbs = isClimbing(flag)));
+    return climbs;
   }
 
   /**
@@ -204,8 +205,8 @@ export class HappensBefore implements Order {
    */
   private checkLost(): void {
     const { waits, flags } = this.trace;
-    const rises = flags.map((f) => f.signals[0]?.add === true || isRising(f));
-    const mayFall = (w: Wait): boolean => !rises[w.flag.id]! || !this.isNear(w);
+    const rising = new Set(flags.filter((f) => f.signals[0]?.add === true || isRising(f)));
+    const mayFall = (w: Wait): boolean => !rising.has(w.flag) || !this.isNear(w);
     if (!waits.some(mayFall)) return;
     // In the order of the trace a wait comes before all that is after it: signals before the first need not be asked about.
     const open = new OpenWaits(waits);

@@ -3,7 +3,7 @@ import type { Wait } from "./flags.js";
 
 /**
  * Waits leave from the front, most often, while others are gone through. A `Set` would go through all that have left each time: kernels
- * that take hundreds of thousands of packets spent a minute there.
+ * that take hundreds of thousands of packets spent half a minute there (2026-11).
  */
 export class OpenWaits {
   private waits: readonly Wait[];

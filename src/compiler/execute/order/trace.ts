@@ -122,10 +122,10 @@ export class Trace {
   /** In the order of their first use. */
   readonly flags: Flag[] = [];
   /** By buffer, then by slot and owner. */
-  private readonly flagsOf = new Map<string, (Flag | undefined)[]>();
+  private readonly flagsOf = new Map<string, Map<number, Flag>>();
   /** The buffer whose flag was asked for last, as the next is of it most often, and its flags. */
   private lastBuffer = "";
-  private flagsOfLast: (Flag | undefined)[] = [];
+  private flagsOfLast = new Map<number, Flag>();
   private readonly phases: Int32Array;
   /** By memory: one more than the number of its last access; 0 for none. */
   private latest = new Int32Array(256);
@@ -413,15 +413,15 @@ export class Trace {
   flag(buffer: string, owner: number, slot: number): Flag {
     let ofBuffer = this.flagsOfLast;
     if (buffer !== this.lastBuffer) {
-      ofBuffer = this.flagsOf.get(buffer) ?? [];
+      ofBuffer = this.flagsOf.get(buffer) ?? new Map<number, Flag>();
       this.flagsOf.set(buffer, ofBuffer);
       this.lastBuffer = buffer;
       this.flagsOfLast = ofBuffer;
     }
     const key = slot * this.world + owner;
-    let flag = ofBuffer[key];
+    let flag = ofBuffer.get(key);
     if (flag === undefined) {
-      ofBuffer[key] = flag = { id: this.flags.length, buffer, owner, slot, signals: [] };
+      ofBuffer.set(key, (flag = { buffer, owner, slot, signals: [] }));
       this.flags.push(flag);
     }
     return flag;

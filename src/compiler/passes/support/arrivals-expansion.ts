@@ -120,7 +120,7 @@ export class ArrivalsExpansion {
   private countLaunch({ attributes }: Op): void {
     const { build } = this;
     const { block, zero } = this.machine;
-    const name = attributes["count"] as string;
+    const name = attributes["sent"] as string;
     const [one, kind] = [build.constant(1), scalar("u32")];
     build.if(build.compare("eq", block, zero), () =>
       build.for("threads", [[zero, one]], ([i]) =>

@@ -28,17 +28,13 @@ export function isSynced(ops: readonly Op[], fromStart: boolean, counters: reado
   return fromStart;
 }
 
+/** Ops at which the threads of a block meet, but for a barrier around the launch. */
 const MEETS = new Set(["barrier", "notify", "await", "roles"]);
-
-/** Whether the threads of a block meet there, but for a barrier around the launch. */
-export function isBlockMeeting({ name, attributes }: Op): boolean {
-  return MEETS.has(name) && attributes["scope"] !== "launch";
-}
 
 /** Whether the threads of a block meet somewhere in these ops, whatever the lengths are. */
 export function surelyMeets(ops: readonly Op[], definitions: Definitions): boolean {
   return ops.some((op) => {
-    if (isBlockMeeting(op)) return true;
+    if (MEETS.has(op.name)) return op.attributes["scope"] !== "launch";
     if (op.name === "if") return op.regions.every((r) => surelyMeets(r.ops, definitions));
     if (op.name !== "for" || op.attributes["map"] !== "serial") return false;
     const [lo, hi] = op.operands.map((v) => definitions.constant(v));

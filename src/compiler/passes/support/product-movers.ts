@@ -76,6 +76,8 @@ export function moversFor(loop: Op, match: Contraction, kernel: Kernel, definiti
   const view = match[operand!];
   const rows = operand === "a" ? match.row : match.column;
   const [first] = view.indices;
+  // Both products of a loop take the rows that are gathered.
+  if (match.twin !== null && (operand !== "a" || match.twin.b.buffer === match.a.buffer)) return null;
   if (!view.isDeep || view.rows !== 0 || view.peer !== null || first!.along !== rows || first!.terms.length > 0)
     return null;
   const own = sent.from === null ? null : { buffer: sent.from, base: sent.base };
