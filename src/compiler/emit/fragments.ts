@@ -5,7 +5,7 @@
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Buffer, bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import { APART_COLUMNS, isAddedApart, PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
+import { APART_COLUMNS, apartColumns, isAddedApart, PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
 import { scalarOf } from "../ir/types.js";
 import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
@@ -183,9 +183,9 @@ const ROWS_OF_THREAD = 2;
  */
 function partsText(instructions: Instructions): string {
   const { n, scaled } = instructions;
-  const columns = Math.min(n, APART_COLUMNS);
+  const columns = apartColumns(n);
   const parts = n / columns;
-  if (!Number.isInteger(parts))
+  if (columns % 8 !== 0)
     throw new InternalCompilerError(`no instructions for ${n} columns in parts of ${columns}`);
   const last = parts - 1;
   const each = Array.from({ length: parts }, (_, i) => {
@@ -240,14 +240,16 @@ export function productWaitText(op: Op, out: CudaEmitter): void {
   const { dtype, shape } = buffer;
   const [m, n] = shape as readonly [number, number];
   const registers = (m * n) / out.role.threads;
-  const parts = Math.ceil(((op.attributes["columns"] as number | undefined) ?? n) / APART_COLUMNS);
+  const multiplied = (op.attributes["columns"] as number | undefined) ?? n;
+  const part = apartColumns(multiplied);
+  const last = multiplied / part - 1;
   const { register, c } = SUMS[dtype as ComputeDType]!;
   const isScaled = apart !== null && apart.names.length > 1;
-  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${names.length > 1 ? "_pair" : ""}${apart === null ? "" : `_apart_${parts}`}${isScaled ? "_scaled" : ""}`;
+  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${names.length > 1 ? "_pair" : ""}${apart === null ? "" : `_apart_${last + 1}x${part}`}${isScaled ? "_scaled" : ""}`;
   // The compiler moves no use of the accumulators across this.
   const held = SUMS_OF.slice(0, names.length).map((name) => registerOperands(name, register, registers));
   const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${held.join(", ")} :: "memory");`;
-  const body = apart === null ? wait : addText(parts - 1, apart.counts[0]!, isScaled ? CARRIED : null); // prettier-ignore
+  const body = apart === null ? wait : addText(last, part / 2, isScaled ? CARRIED : null);
   const more = (apart?.names ?? []).map((_, i) => `, float* ${"ps"[i]!}`).join("");
   const sums = parametersText(c, names.length);
   out.helper(end, `__device__ __forceinline__ void ${end}(${sums}${more}) {\n${body}\n}`);

@@ -130,6 +130,11 @@ export function isAddedApart(dtype: DType): boolean {
 /** Columns whose sums of a stage a thread has registers for, besides those of the accumulator: they are added up apart, and scaled alike. */
 export const APART_COLUMNS = 128;
 
+/** Columns that are added up apart together, of a tile with so many: equal parts of it, as few as there are registers for. */
+export function apartColumns(columns: number): number {
+  return columns / Math.ceil(columns / APART_COLUMNS);
+}
+
 /** For how many rows of a, or columns of b, of a product's tile a scale in a buffer of theirs serves. */
 export function rowsPerScale(rows: number, { shape }: Buffer): number {
   const [, height, width] = shape as readonly [number, number, number];

@@ -93,9 +93,7 @@ export function widthsFor(
       if (twin !== null || movers?.operand === "b" || sums?.variable === column) return false;
       const per = scales.b?.per ?? 0;
       const isAlike = per <= 1 || columns % per === 0 || per % columns === 0;
-      // Of 8 bits, floats are added apart so many at a time, and with a choice of more, products of whole numbers spill registers.
-      const isWhole = DTYPES[a.dtype].bytes > 1 || columns % APART_COLUMNS === 0;
-      return columns < n && isAlike && isWhole;
+      return columns < n && isAlike;
     });
   return [n, ...narrower.filter(isChosen)];
 }
