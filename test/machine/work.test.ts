@@ -287,7 +287,7 @@ describe("the tables", () => {
 describe("products", () => {
   const MEASURED = join(
     import.meta.dirname,
-    "../../bench/results/2026-11-28-1x-nvidia-h200-products-chosen-widths.json",
+    "../../bench/results/2026-11-29-1x-nvidia-h200-products-pieces.json",
   );
   const machine = machineFor("sm_90a", 1);
   const compiled = (mapping: Partial<PassOptions>) =>

@@ -40,7 +40,7 @@ export function expectProved({ kernel }: Pick<CompileResult, "kernel">, shapes?:
   expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
 }
 
-/** Most slices of a depth at some lengths, if it has any. */
-export function slicesAt({ kernel }: CompileResult, dims: DimValues): number {
-  return evaluateExtent(kernel!.buffers.find((b) => b.name === "slices")!.shape[0]!, dims);
+/** Most pieces of depths at some lengths, if they may be cut. */
+export function piecesAt({ kernel }: CompileResult, dims: DimValues): number {
+  return evaluateExtent(kernel!.buffers.find((b) => b.name === "pieces")!.shape[0]!, dims);
 }

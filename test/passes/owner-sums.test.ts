@@ -118,7 +118,8 @@ describe("sums that owners complete", () => {
     const inRole = (name: string, role: number): Op => {
       const found: Op[] = [];
       walk(ownersRoles(kernel!)!.regions[role]!, (op) => void (op.name === name && found.push(op)));
-      return found.find((op) => op.attributes["ring"] === "outgoing_2") ?? found[0]!;
+      const others = found.filter((op) => !String(op.attributes["buffer"]).startsWith("told"));
+      return found.find((op) => op.attributes["ring"] === "outgoing_2") ?? others[0]!;
     };
 
     it("as they are", () => expect(statusOf(kernel!)).toBe("proved"));

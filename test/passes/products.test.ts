@@ -6,6 +6,7 @@ import { Builder } from "../../src/compiler/ir/builder.js";
 import { type Buffer, type Op, Value } from "../../src/compiler/ir/module.js";
 import { INDEX } from "../../src/compiler/ir/types.js";
 import { rewriteOps, Substitution, walkKernel } from "../../src/compiler/ir/visit.js";
+import { pieceOf, piecesOf, sharePlan, type Shares } from "../../src/compiler/passes/support/depth-shares.js";
 import { cutDepth, declareSums, mostSlices } from "../../src/compiler/passes/support/depth-slices.js";
 import { rotatedNumber, rotatedVariable } from "../../src/compiler/passes/support/tile-rotation.js";
 import { shortestRounds, unitOf, widthsFor } from "../../src/compiler/passes/support/tile-widths.js";
@@ -16,7 +17,7 @@ import type { DType } from "../../src/compiler/types/dtype.js";
 import { evaluateExtent, extent, type Extent } from "../../src/compiler/types/extent.js";
 import { prove, PROOF_MAPPING, summaryLine } from "../../src/compiler/prove/index.js";
 import { edited } from "../prove/mutants.js";
-import { compiled, expectProved, expectRight, opsOf, slicesAt } from "./compiled-products.js";
+import { compiled, expectProved, expectRight, opsOf } from "./compiled-products.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 
@@ -68,14 +69,14 @@ describe.each(PRODUCTS)("%s", (_name, e, shape) => {
       ...WIDTHS.slice(1),
     ]);
     const scratch = result.kernel!.buffers.filter((b) => b.role === "scratch");
-    expect(scratch.map(({ name }) => name)).toEqual(["slices"]);
+    expect(scratch.map(({ name }) => name)).toEqual(["pieces", "pieces_"]);
   });
 
   it("is right, beyond the ends of its operands too", () => {
     for (const dtype of ["bf16", "f32"] as const) {
       const { kernel, manifest, source } = compiled(text, dtype, PROOF_MAPPING);
       const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
-      // Many tiles, and few deep ones, which are cut into slices.
+      // Many tiles, and few deep ones, which are cut.
       for (const sizes of [
         { m: 21, n: 37, k: 19 },
         { m: 5, n: 14, k: 61 },
@@ -154,7 +155,7 @@ describe("products of several dtypes", () => {
 
   it("share the memory of a block, one after the other, which is proved", () => {
     const result = compiled(text, "bf16");
-    expect(opsOf(result, "mma")).toHaveLength(WIDTHS.length + 2);
+    expect(opsOf(result, "mma")).toHaveLength(2 * WIDTHS.length);
     expect(sharedLayout(result.kernel!).bytes).toBeLessThan(227 * 1024);
     const { kernel } = compiled(text, "bf16", PROOF_MAPPING);
     const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
@@ -310,18 +311,21 @@ describe("the width of tiles", () => {
     expect(widthsFor([of("bf16", 1)], shape, null, null)).toEqual(WIDTHS);
     expect(widthsFor([of("bf16", 1), of("bf16", 64)], shape, null, null)).toEqual([256, 192, 128]);
     expect(widthsFor([of("f8e4m3", 128)], shape, null, null)).toEqual([256, 128]);
-    expect(widthsFor([of("f8e4m3", 0)], shape, null, null)).toEqual([256, 128]);
+    expect(widthsFor([of("f8e4m3", 0)], shape, null, null)).toEqual(WIDTHS);
   });
 
   it("is missed by nothing: with fewer columns copied or multiplied, the proof tells", () => {
     const result = compiled(program("a @ b", "m, n"), "bf16", PROOF_MAPPING);
+    // Two tiles of it for two blocks: with one, its depth would be cut.
+    const CHOSEN_ALONE = { m: 13, n: 40, k: 32 };
     const told = (op: Op, change: (op: Op, build: Builder) => Op): string => {
       const build = new Builder(op.span);
       const kernel = edited(result.kernel!, op, () => {
         const wrong = change(op, build);
         return [...build.ops, wrong];
       });
-      return prove({ kernel }, { shared: sharedLayout(kernel) }).answer.status;
+      const shapes = [CHOSEN_ALONE];
+      return prove({ kernel }, { shared: sharedLayout(kernel), shapes }).answer.status;
     };
     const products = opsOf(result, "mma").filter((op) => op.attributes["columns"] === 24);
     expect(products).toHaveLength(1);
@@ -345,7 +349,7 @@ describe("a depth that is cut", () => {
   ): { count: number; deep: number; room: number } => {
     const build = new Builder({ start: 0, end: 0 });
     const buffers: Buffer[] = [];
-    const lengths = { loop: [tiles * 128, 256], tiles, steps, products: 1 };
+    const lengths = { loop: [tiles * 128, 256], rows: tiles * 128, tiles, steps, products: 1 };
     const options = { most, meeting: 0, elements: 2 ** 30 };
     const room = mostSlices([lengths], blocks, options, 1);
     const sums = declareSums([lengths], [room], "f32", buffers);
@@ -375,13 +379,12 @@ describe("a depth that is cut", () => {
     expect(seen).toBeGreaterThan(300);
   });
 
-  it("is right, and proved, where blocks have two slices each", () => {
-    const mapping = { ...PROOF_MAPPING, tileBlocks: 3 };
+  it("is right, and proved, where blocks have two pieces each", () => {
+    const mapping = { ...PROOF_MAPPING, tileBlocks: 3, roles: { ...PROOF_MAPPING.roles!, few: null } };
     const result = compiled(program("a @ b", "m, n"), "bf16", mapping);
-    // Two tiles, eight steps: three slices of three steps, of which blocks take two each.
-    const dims = { m: 13, n: 21, k: 61 };
+    // Two tiles, eight steps: three pieces of three steps, of which blocks take two each.
+    const dims = { m: 13, n: 37, k: 61 };
     expectRight(result, [dims]);
-    expect(slicesAt(result, dims)).toBe(3);
     expectProved(result, [dims]);
   });
 
@@ -389,15 +392,89 @@ describe("a depth that is cut", () => {
     const kernel = compiled(program("a @ b", "m, n"), "bf16", PROOF_MAPPING).kernel!;
     expect(opsOf({ kernel } as CompileResult, "roles")).toHaveLength(SHAPES);
     const { coverage } = prove({ kernel }, { shared: sharedLayout(kernel) });
-    const idle = coverage.idle.map(({ what }) => what);
-    expect(idle.filter((what) => what === "store of 'slices'" || what.startsWith("load of 'accumulator"))).toEqual([]);
+    expect(coverage.idle.map(({ what }) => what)).toEqual([]);
   });
 
-  it("has its sums stored an access at a time: of two side by side, each would fill half of every sector", () => {
-    const { cuda } = compile(program("a @ b", "m, n"), { ranks: 2, dtype: "bf16", arch: "sm_90a" });
-    const stored = [...cuda!.matchAll(/store_vec\(b_slices \+ \w+, (\w+)\);/g)].map(([, name]) => name);
-    expect(stored.length).toBeGreaterThan(0);
-    for (const name of stored) expect(cuda).toContain(`const Vec<float, 4> ${name} = `);
+  it("is refused where a piece is told of too soon, taken too soon, or left out", () => {
+    const { kernel } = compiled(program("a @ b", "m, n"), "bf16", PROOF_MAPPING);
+    const changed = (op: Op): [answer: string, ordering: string] => {
+      const without = edited(kernel!, op, () => []);
+      const { answer, ordering } = prove({ kernel: without }, { shared: sharedLayout(without) });
+      return [answer.status, ordering.status];
+    };
+    const [consumers] = opsOf({ kernel } as CompileResult, "roles")[0]!.regions;
+    const found: Op[] = [];
+    const last = new Map<string, Op>();
+    const visit = (ops: readonly Op[]): void =>
+      ops.forEach((op, i) => {
+        const inner = op.regions.flatMap((r) => r.ops.map((o) => o.name));
+        if (inner.includes("signal")) last.set("met before it is told", ops[i - 1]!).set("told", op);
+        if (inner.includes("wait")) last.set("waited for", op);
+        if (op.name === "fragment_put" || op.name === "fragment_add") found.push(op);
+        op.regions.forEach((r) => visit(r.ops));
+      });
+    visit(consumers!.ops);
+    expect(last.get("met before it is told")!.name).toBe("block_sync");
+    expect(changed(last.get("met before it is told")!)[1]).toBe("wrong");
+    expect(changed(last.get("told")!)).toContain("wrong");
+    expect(changed(last.get("waited for")!)).toContain("wrong");
+    expect(found.map((op) => op.name)).toEqual(["fragment_add", "fragment_put"]);
+    for (const op of found) expect(changed(op)[0]).toBe("wrong");
+  });
+});
+
+describe("pieces of tiles that do not fill a round", () => {
+  const options = { meeting: 0, putting: 0, adding: 0 };
+  /** What blocks take, in their order. */
+  const taken = (tiles: number, steps: number, blocks: number) => {
+    const plan = sharePlan({ tiles, rows: 128, steps, step: 1, floor: 0 }, blocks, { m: 128, n: 64 }, options);
+    const build = new Builder({ start: 0, end: 0 });
+    const number = (e: Extent): Value => build.constant(evaluateExtent(e, {}));
+    const shares: Shares = {
+      isShared: build.bool(true),
+      memory: { put: [], told: "" },
+      ...{ rounds: number(plan.rounds), whole: number(plan.whole), left: number(plan.left) },
+      ...{ pieces: number(plan.pieces), deep: number(plan.deep) },
+    };
+    const known = (v: Value): number => build.constantOf(v)!;
+    const all = known(piecesOf(shares, build.constant(tiles), build));
+    const pieces = Array.from({ length: all }, (_, i) => {
+      const turn = build.constant(Math.floor(i / blocks));
+      const piece = pieceOf(shares, build.constant(i), turn, build.constant(steps), build);
+      const { tile, from, to, before } = piece;
+      return { block: i % blocks, tile: known(tile), from: known(from), to: known(to), before: known(before) };
+    });
+    return { pieces, plan, room: evaluateExtent(plan.left, {}) * evaluateExtent(plan.pieces, {}) };
+  };
+
+  it("are all of each tile, once, and a block counts what it had before", () => {
+    let seen = 0;
+    for (const blocks of [2, 3, 7, 132])
+      for (const tiles of [1, 2, 3, 5, 31, 66, 67, 131, 133, 160, 300])
+        for (const steps of [2, 3, 7, 16, 33, 128]) {
+          if (tiles % blocks === 0) continue;
+          const { pieces, room } = taken(tiles, steps, blocks);
+          const which = `${tiles} tiles, ${steps} steps, ${blocks} blocks`;
+          const done = Array.from({ length: tiles }, () => 0);
+          const had = Array.from({ length: blocks }, () => 0);
+          for (const { block, tile, from, to, before } of pieces) {
+            expect([from, before], which).toEqual([done[tile], had[block]]);
+            expect(to, which).toBeGreaterThan(from);
+            done[tile] = to;
+            had[block]! += to - from;
+          }
+          expect(new Set(done), which).toEqual(new Set([steps]));
+          expect(room, which).toBeLessThanOrEqual(2 * blocks);
+          if (room > tiles % blocks) seen++;
+        }
+    expect(seen).toBeGreaterThan(100);
+  });
+
+  it("take less time than a round of whole tiles, where there is room for them", () => {
+    // 40 tiles on 132 blocks: three pieces each; 28 beyond a round: four, or nine in two rounds.
+    expect(evaluateExtent(taken(40, 128, 132).plan.pieces, {})).toBe(3);
+    expect(evaluateExtent(taken(160, 128, 132).plan.time, {})).toBe(128 + 2 * 15);
+    expect(evaluateExtent(taken(12, 112, 132).plan.time, {})).toBe(11);
   });
 });
 

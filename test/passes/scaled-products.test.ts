@@ -48,8 +48,11 @@ describe("scales of 1 by 128 and of 128 by 128", () => {
     ]);
     const isPlain = opsOf(result, "copy_tile").map((op) => op.attributes["plain"] === true);
     expect(isPlain).toEqual([false, false, true, true, false, false, true, true]);
-    // What is kept are sums of slices.
-    expect(result.kernel!.buffers.filter((b) => b.role === "scratch").map((b) => b.name)).toEqual(["slices"]);
+    // What is kept are pieces of depths.
+    expect(result.kernel!.buffers.filter((b) => b.role === "scratch").map((b) => b.name)).toEqual([
+      "pieces",
+      "pieces_",
+    ]);
   });
 
   it("are loaded once a row, and once for all columns of a part, as printed", () => {

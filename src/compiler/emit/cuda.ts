@@ -33,6 +33,7 @@ import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flag
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
+import { pieceText } from "./pieces.js";
 import { meetText, rolesText, stageOf, tensorMapName, turnText } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { tileText } from "./tiles.js";
@@ -348,6 +349,9 @@ export class CudaEmitter {
       case "ring_release":
       case "fragment_store":
         return tileText(op, this);
+      case "fragment_put":
+      case "fragment_add":
+        return pieceText(op, this);
       default:
         throw new InternalCompilerError(`'${op.name}' cannot be printed as CUDA`, printKernel(this.kernel));
     }

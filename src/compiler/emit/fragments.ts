@@ -5,7 +5,14 @@
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { type Buffer, bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import { APART_COLUMNS, apartColumns, isAddedApart, PATCH_COLUMNS, PATCH_PAD, productShape } from "../ir/tile-window.js";
+import {
+  APART_COLUMNS,
+  apartColumns,
+  isAddedApart,
+  PATCH_COLUMNS,
+  PATCH_PAD,
+  productShape,
+} from "../ir/tile-window.js";
 import { scalarOf } from "../ir/types.js";
 import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
@@ -185,8 +192,7 @@ function partsText(instructions: Instructions): string {
   const { n, scaled } = instructions;
   const columns = apartColumns(n);
   const parts = n / columns;
-  if (columns % 8 !== 0)
-    throw new InternalCompilerError(`no instructions for ${n} columns in parts of ${columns}`);
+  if (columns % 8 !== 0) throw new InternalCompilerError(`no instructions for ${n} columns in parts of ${columns}`);
   const last = parts - 1;
   const each = Array.from({ length: parts }, (_, i) => {
     const b = i === 0 ? "b" : `b + ${(i * columns * SLAB_BYTES) / 16}`;

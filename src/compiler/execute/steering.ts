@@ -81,6 +81,8 @@ function decidingOperands(op: Op): readonly Value[] {
     case "reduce":
     case "copy_tile":
     case "mma":
+    case "fragment_put":
+    case "fragment_add":
     case "ring_acquire":
     case "ring_fill":
     case "ring_wait":

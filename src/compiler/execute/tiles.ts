@@ -71,6 +71,10 @@ export interface TileValues {
   element(machine: Machine, f: Block, accumulator: number, index: number): unknown;
   /** Writes an accumulator to a shared tile of the same shape. */
   storeFragment(machine: Machine, f: Block, from: number, to: number): void;
+  /** Writes the first `length` elements of an accumulator to a global buffer of the rank, from `at` on. */
+  putFragment(machine: Machine, f: Block, accumulator: number, to: number, at: number, length: number): void;
+  /** Adds them to the accumulator. */
+  addFragment(machine: Machine, f: Block, accumulator: number, from: number, at: number, length: number): void;
 }
 
 /** Who does what a block does: a role of it, or a strand of its own. */
@@ -254,4 +258,54 @@ export function storeFragment(
   trace?.accessOwn(strandOf(trace, f), trace.numberOf(op), f.memories[to]!, to, 0, length, WRITE, 0);
   f.written[to]?.fill(1);
   values?.storeFragment(machine, f, from, to);
+}
+
+/** Where a piece lies: so many elements of a row of a global buffer, which has as many as the accumulator. */
+function pieceAt(
+  machine: Machine,
+  f: Block,
+  op: Op,
+  accumulator: number,
+  buffer: number,
+  row: number,
+  rows: number,
+): readonly [at: number, length: number] {
+  const [m, n] = machine.shapes[accumulator] as [number, number];
+  if (!(row >= 0 && row < machine.shapes[buffer]![0]!)) machine.faults.dimension(f, op, buffer, 0, row);
+  return [row * m * n, Math.min(Math.max(rows, 0), m) * n];
+}
+
+export function putFragment(
+  machine: Machine,
+  trace: Trace | null,
+  values: TileValues | null,
+  f: Block,
+  op: Op,
+  accumulator: number,
+  to: number,
+  row: number,
+  rows: number,
+): void {
+  const [at, length] = pieceAt(machine, f, op, accumulator, to, row, rows);
+  trace?.access(strandOf(trace, f), trace.numberOf(op), trace.memoryOf(to, f.rank), at, length, WRITE, 0);
+  machine.written[to]?.[f.rank]?.fill(1, at, at + length);
+  values?.putFragment(machine, f, accumulator, to, at, length);
+}
+
+export function addFragment(
+  machine: Machine,
+  trace: Trace | null,
+  values: TileValues | null,
+  f: Block,
+  op: Op,
+  accumulator: number,
+  from: number,
+  row: number,
+  rows: number,
+): void {
+  const [at, length] = pieceAt(machine, f, op, accumulator, from, row, rows);
+  trace?.access(strandOf(trace, f), trace.numberOf(op), trace.memoryOf(from, f.rank), at, length, READ, 0);
+  const hole = machine.written[from]?.[f.rank]?.subarray(at, at + length).indexOf(0) ?? -1;
+  if (hole >= 0) machine.faults.unwritten(f, op, from, f.rank, at + hole);
+  values?.addFragment(machine, f, accumulator, from, at, length);
 }

@@ -55,6 +55,8 @@ export class Writer {
   private tells = false;
   /** Whether it is done by one of several threads. */
   private isSpread = false;
+  /** Whether the block, or the role, has met right before what is written. */
+  hasMet = false;
 
   constructor(
     readonly kernel: Kernel,
@@ -306,6 +308,12 @@ export class Writer {
     this.asRoles(body);
   }
 
+  /** Writes what a thread tells others of: right after the threads of its role have met, it speaks for all of them. */
+  asTelling(body: () => void): void {
+    if (!this.isInRole || !this.hasMet) return this.asThread(body);
+    this.asRoles(body);
+  }
+
   /** Writes what one thread does, as the strand of the role. */
   private asRoles(body: () => void): void {
     this.isSpread = true;
@@ -324,6 +332,7 @@ export class Writer {
     const outer = this.thread;
     this.thread = this.fresh("s");
     this.isInRole = true;
+    this.hasMet = false;
     this.tells = tells;
     this.line(`const ${this.thread}=${this.setting.observes ? "T.strand(f.entity,f.launch)" : "0"};`);
     this.line(`f={...f,strand:${this.thread},open:[],groups:[],products:[]};`);

@@ -50,7 +50,15 @@ const MOST_SYNCS = 10_000;
 const SYNCS: ReadonlySet<string> = new Set(["barrier", "notify", "await"]);
 
 /** Ops that are counted, beside loads and stores of ranks' memory. */
-const COUNTED: ReadonlySet<string> = new Set([...SYNCS, "copy_tile", "mma", "reduce", "unary"]);
+const COUNTED: ReadonlySet<string> = new Set([
+  ...SYNCS,
+  "copy_tile",
+  "mma",
+  "fragment_put",
+  "fragment_add",
+  "reduce",
+  "unary",
+]);
 
 /**
  * Counts what one rank does.
@@ -155,6 +163,9 @@ class Counter {
         return this.tile(op, weight);
       case "mma":
         return this.product(op, weight);
+      case "fragment_put":
+      case "fragment_add":
+        return this.piece(op, weight);
       case "if": {
         if (!this.isCounted(op)) return;
         if (this.isAtMost && this.staysHere(op) && this.values.deciding(op.operands[0]!) === null)
@@ -281,6 +292,17 @@ class Counter {
       operands.peer ?? this.rank,
       weight * rows * Math.max(0, right - left) * DTYPES[from.dtype].bytes,
     );
+  }
+
+  /** Sums of a tile, of which rows outside are left out. */
+  private piece(op: Op, weight: number): void {
+    const { shape, dtype } = bufferOf(this.kernel, text(op, "buffer"));
+    const [m, n] = shape as readonly [number, number];
+    const inside = this.deciding(op.operands[1]!, op.span);
+    if (inside === null) return;
+    const bytes = weight * Math.min(m, Math.max(0, inside)) * n * DTYPES[dtype].bytes;
+    const isPut = op.name === "fragment_put";
+    this.move(op, text(op, isPut ? "to" : "from"), isPut ? "store" : "load", this.rank, bytes);
   }
 
   private product(op: Op, weight: number): void {

@@ -44,6 +44,10 @@ const BLOCK_WIDE = new Set([
   "tiles_sent",
   "await_tiles",
   "fragment_store",
+  "fragment_put",
+  "fragment_add",
+  "piece_put",
+  "await_pieces",
 ]);
 
 /** What the loops around an op mean for it. */

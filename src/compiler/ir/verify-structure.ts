@@ -178,6 +178,10 @@ class StructureVerifier {
       case "notify":
       case "await":
       case "copy_tile":
+      case "fragment_put":
+      case "fragment_add":
+      case "piece_put":
+      case "await_pieces":
         this.indices(op, "an operand");
         break;
     }

@@ -7,6 +7,7 @@
  */
 import { type Buffer, bufferOf, isParameter, type Kernel } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
+import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { AwaitedRows } from "./beside.js";
 import { FEW_ITERATIONS, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
@@ -91,6 +92,10 @@ class Counter {
   private flags = 0;
   /** Whether the ops at hand are carried out beside others, whose time covers that of their waits. */
   private isBeside = false;
+  /** Whether consumers of a product do what is looked at. */
+  private isConsuming = false;
+  /** Whether blocks have handed each other pieces of tiles. */
+  private hasPieces = false;
   /** Of the producer's tiles, while those are gone through. */
   private awaited: AwaitedRows | null = null;
   /** Threads that share the loops at hand. */
@@ -253,6 +258,9 @@ class Counter {
         return this.access(op, weight);
       case "copy_tile":
         return this.tile(op, weight);
+      case "fragment_put":
+      case "fragment_add":
+        return this.piece(op, weight);
       case "mma": {
         const { scalar, tensor } = productOps(op.op, this.kernel);
         this.stretch.scalarOps += weight * scalar;
@@ -333,14 +341,26 @@ class Counter {
     const awaited = (this.awaited = new AwaitedRows(this.grid, this.kernel.world - 1));
     as("producers", producers);
     this.awaited = null;
+    this.isConsuming = true;
     as("consumers", consumers);
+    this.isConsuming = false;
     this.isBeside = false;
     const [first, rest] = awaited.stretches(moved, this.take(), this.rank);
     this.put(first);
-    if (!hasMovers) return;
+    if (!hasMovers) return this.handOver();
     this.arrivals.clear();
     this.endStretch();
     if (rest !== undefined) this.put(rest);
+  }
+
+  /** After the last piece, others are told of it, and what it is added to is stored: about as if all blocks of the rank met. */
+  private handOver(): void {
+    if (!this.hasPieces) return;
+    this.closeStretch();
+    this.meetings.push({ tells: [], awaits: [], isGrid: true });
+    this.stretches.push(openStretch(this.kernel.world));
+    this.now = OWN;
+    this.hasPieces = false;
   }
 
   /** The stretch at hand as it is, in whose place another one begins. */
@@ -375,7 +395,7 @@ class Counter {
     const isOutermost = this.depth === 0;
     this.depth++;
     for (const a of body.arguments) this.depends[a] = this.depth;
-    const isOrdered = op.synchronises && !this.isBeside;
+    const isOrdered = op.synchronises && !this.isBeside && !this.isConsuming;
     const { stretch } = this;
     const before = isOutermost && !this.isBeside ? this.touched() : null;
     // Terms of a sum that nothing is stored between are loaded several at a time.
@@ -436,8 +456,20 @@ class Counter {
     }
   }
 
+  /** Sums of a tile that go to this rank's memory, or come from there. */
+  private piece(op: PreparedOp, weight: number): void {
+    const { shape, dtype } = bufferOf(this.kernel, op.attributes["buffer"] as string);
+    const [m, n] = shape as readonly [number, number];
+    const rows = Math.min(m, Math.max(0, this.values.deciding(op.operands[1]!) ?? m));
+    this.hasPieces = true;
+    this.stretch[op.name === "fragment_put" ? "stored" : "loaded"][this.rank]! +=
+      weight * rows * n * DTYPES[dtype].bytes;
+  }
+
   /** A loop whose threads wait for a flag each. */
   private meet(body: PreparedRegion, [lo, hi]: readonly [number, number], weight: number): void {
+    // Consumers hear of pieces of their tiles while others multiply: nobody meets.
+    if (this.isConsuming && body.ops.every(({ peer }) => peer === null)) return;
     if (!this.isBeside) {
       this.closeStretch();
       this.flags = 0;

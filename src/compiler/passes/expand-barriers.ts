@@ -17,9 +17,9 @@
  * sees to what it loaded, and to what it stored in its rank's own memory; what it stored to peers, its last barrier has to release.
  */
 import { Builder } from "../ir/builder.js";
-import { type Attributes, type Buffer, freshName, type Kernel, type Op, type Value } from "../ir/module.js";
+import { type Attributes, type Buffer, freshName, type Kernel, type Op, text, type Value } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
-import { definitionOf } from "../ir/ops.js";
+import { definitionOf, type OpName } from "../ir/ops.js";
 import { INDEX, scalar } from "../ir/types.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
@@ -36,6 +36,9 @@ export function expandBarriers(kernel: Kernel): Kernel {
   const { buffers, work } = expansion;
   return { ...kernel, work, buffers: [...kernel.buffers, ...buffers], body: { arguments: [], ops } };
 }
+
+/** Ops for which blocks count launches. */
+const LAUNCHES: ReadonlySet<OpName> = new Set<OpName>(["launch_parity", "launch_epoch", "piece_put"]);
 
 function isAround(op: Op): boolean {
   return op.name === "barrier" && op.attributes["scope"] === "launch";
@@ -103,7 +106,7 @@ class Expansion {
     let around: Op | null = null;
     walkKernel(kernel, (op) => {
       if (isAround(op)) around = op;
-      countsLaunches ||= op.name === "launch_parity" || op.name === "launch_epoch" || isAround(op);
+      countsLaunches ||= LAUNCHES.has(op.name) || isAround(op);
       if (op.name === "tiles_sent") leavesBlock = reachesPeers = true;
       if (op.name === "roles") this.parts = Math.max(this.parts, arrivalOf(op)?.parts ?? 0);
       if (op.name !== "barrier" || isAround(op)) return;
@@ -132,6 +135,12 @@ class Expansion {
       else if (this.arrivals.take(op, values)) return true;
       else if (op.name === "tiles_sent") this.tilesSent();
       else if (op.name === "await_tiles") this.awaitTiles();
+      else if (op.name === "piece_put") this.piecePut(text(op, "told"), values.get(op.operands[0]!));
+      else if (op.name === "await_pieces")
+        this.awaitPieces(
+          text(op, "told"),
+          op.operands.map((v) => values.get(v)),
+        );
       else if (op.name === "notify") this.notifications.notify(values.get(op.operands[0]!));
       else if (op.name === "await") this.notifications.await(values.get(op.operands[0]!));
       else return false;
@@ -282,6 +291,32 @@ class Expansion {
   private awaitTiles(): void {
     this.wait(this.everyRank, true, this.now(), "sys");
     this.build.op("block_sync", [], {}, null);
+  }
+
+  /** The number of this launch, as a role reads it: it has few registers to keep what the block began with. */
+  private launchHere(): Value {
+    const { build, names } = this;
+    const earlier = build.load(names.launches, [this.block], scalar("u32"));
+    return build.add(earlier, build.constant(1, scalar("u32")));
+  }
+
+  private piecePut(told: string, piece: Value): void {
+    const { build } = this;
+    const epoch = this.launchHere();
+    build.op("block_sync", [], {}, null);
+    build.for("threads", [[this.zero, build.constant(1)]], () =>
+      build.op("signal", [epoch, piece], { buffer: told, mode: "set", scope: "gpu", order: "release" }, null),
+    );
+  }
+
+  private awaitPieces(told: string, [first, step, count]: readonly Value[]): void {
+    const { build } = this;
+    const epoch = this.launchHere();
+    build.for("threads", [[this.zero, count!]], ([k]) => {
+      const piece = build.add(first!, build.mul(k!, step!));
+      build.op("wait", [epoch, piece], { buffer: told, scope: "gpu", order: "acquire" }, null);
+    });
+    build.op("block_sync", [], {}, null);
   }
 
   private advance(by = 1): Value {

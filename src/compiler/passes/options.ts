@@ -3,6 +3,7 @@ import { EVERYBODY } from "../machine/reach.js";
 import { DEFAULT_MACHINE, type Machine } from "../machine/machines.js";
 import { either, listOf, oneOf, record, type Rule, wholeNumber } from "../rules.js";
 
+import type { ShareOptions } from "./support/depth-shares.js";
 import type { SliceOptions } from "./support/depth-slices.js";
 import type { RoleShape } from "./support/role-shape.js";
 
@@ -34,6 +35,8 @@ export interface PassOptions {
   readonly roles: RoleShape | null;
   /** When the depth of a product of few tiles is cut; null if it never is. */
   readonly slices: SliceOptions | null;
+  /** When blocks share the steps of tiles that do not fill a round; null if they never do. */
+  readonly shares: ShareOptions | null;
   /** Whether blocks take their places while the launch before theirs runs (`Kernel.early`). */
   readonly earlyLaunch: boolean;
   /** Bytes of the widest memory access of one thread. */
@@ -114,6 +117,10 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
     (value) => (value === null ? null : "null"),
     record({ most: count(1, 1024), meeting: count(0, 1024), elements: count(1, 2 ** 30) }),
   ),
+  shares: either(
+    (value) => (value === null ? null : "null"),
+    record({ meeting: count(0, 2 ** 20), putting: count(0, 2 ** 20), adding: count(0, 1024) }),
+  ),
   earlyLaunch: oneOf([false, true]),
   accessBytes: oneOf([1, 2, 4, 8, 16, 32]),
   algorithm: oneOf(["one_shot", "two_shot"]),
@@ -144,6 +151,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
     tile: { m: 128, n: 256, k: 64, stages: 3 },
     roles: architectureOf(machine.arch).hasWgmma ? WGMMA_ROLES : null,
     slices: SLICES,
+    shares: SHARES,
     earlyLaunch: architectureOf(machine.arch).hasEarlyLaunch,
     accessBytes: architectureOf(machine.arch).accessBytes,
     slabRows: 0,
@@ -183,5 +191,11 @@ const WGMMA_ROLES: RoleShape = {
  * loaded at about 4 TB/s (2026-11).
  */
 const SLICES: SliceOptions = { most: 32, meeting: 8, elements: 350_000 };
+
+/**
+ * In units of some 2.5 ns, the time that a step has for a column: to tell of a piece and to hear of it takes 1 µs, and to put or add one of 128×64
+ * takes another (on an H200, 2026-11: 256×2560×8192 and 2048×2560×8192 with their depths cut).
+ */
+const SHARES: ShareOptions = { meeting: 400, putting: 100, adding: 5 };
 
 export const DEFAULT_PASS_OPTIONS: PassOptions = passOptionsFor(DEFAULT_MACHINE);

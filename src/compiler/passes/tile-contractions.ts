@@ -23,10 +23,18 @@ import {
   type Refusal,
 } from "./support/contraction.js";
 import {
+  declareShares,
+  isLess,
+  isWorthIt,
+  sharePlan,
+  type SharePlan,
+  type Shares,
+  sharesOf,
+} from "./support/depth-shares.js";
+import {
   cutDepth,
   declareSums,
   eitherSlices,
-  emitSums,
   mostSlices,
   type ProductLengths,
   type Slices,
@@ -41,10 +49,10 @@ import type { Product } from "./support/product-places.js";
 import { type Completed, emitRoles } from "./support/role-products.js";
 import { roleShape, type RoleShape, type TileRoles } from "./support/role-shape.js";
 import { emitTiles, shapeFor, tileBuffers } from "./support/staged-products.js";
-import { isUnaligned, shortestRounds, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
+import { isUnaligned, shortestRounds, stepOf, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
-type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices">;
+type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices" | "shares">;
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
@@ -122,47 +130,58 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     // Blocks meet where all ranks do the same, and as often.
     const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
     const isShared = lengths.every((l) => l.isShared);
-    const isCuttable = options.slices !== null && isShared && isTop;
+    const taken = group.length === 1 && isTop && sums === null ? keptFor(op, kernel, definitions) : null;
+    const isEven = isShared && isTop;
     // A gather of few rows goes as packets before the product; and each shape makes a long text longer.
     const hasNarrow = isTop && movers.size === 0 && found.size === group.length;
     const few = hasNarrow ? narrowTiles(group, found, shape, options.tileBlocks, definitions) : null;
-    // Beside a wide tile's sums of stages and the numbers of a cut there are not the registers.
-    const wide = { lengths, fit: 1, isCuttable: isCuttable && !isAddedApart(match.a.dtype) };
     const tilesAt = (n: Extent): Extent => sumOf(lengthsAt(n).map((l) => l.tiles));
     const matches = group.map((loop) => found.get(loop)!);
+    const unaligned = isUnaligned(matches, kernel);
     const allWidths = isShared ? widthsFor(matches, shape, movers.get(op) ?? null, sums) : [shape.n];
-    const rounds =
-      allWidths.length === 1
-        ? null
-        : shortestRounds(allWidths, tilesAt, options.tileBlocks, isUnaligned(matches, kernel));
+    const rounds = allWidths.length === 1 ? null : shortestRounds(allWidths, tilesAt, options.tileBlocks, unaligned);
     const roundTiles = rounds === null ? null : tilesAt(extent("mul", rounds.units, unitOf(allWidths)));
-    const shapes = [wide, ...(few === null ? [] : [{ ...few, isCuttable }])];
-    const mosts = shapes.map((s) =>
-      s.isCuttable ? mostSlices(s.lengths, options.tileBlocks, options.slices!, s.fit) : null,
+    const shapes = [{ lengths, shape }, ...(few === null ? [] : [few])].map((tiled, i) => {
+      const tiles = sumOf(tiled.lengths.map((l) => l.tiles));
+      const whole = i === 0 && rounds !== null ? rounds.time : null;
+      return { ...tiled, tiles, whole, ...timesOf(tiled, tiles, whole, unaligned, options) };
+    });
+    const fits = fitsOf(shapes, few, taken !== null);
+    // A loop after the product adds slices up itself, where it takes what is kept. Beside a wide tile's sums of stages and the numbers of a cut there are not the registers.
+    const mosts = shapes.map(({ lengths: of }, i) =>
+      taken !== null && options.slices !== null && isEven && (i > 0 || !isAddedApart(match.a.dtype))
+        ? mostSlices(of, options.tileBlocks, options.slices, fits[i]!)
+        : null,
     );
-    const taken = group.length === 1 && isTop && sums === null ? keptFor(op, kernel, definitions) : null;
-    // Blocks meet there however deep a slice is.
-    const cutting = taken === null ? options.slices : options.slices && { ...options.slices, meeting: 0 };
     const cuts = mosts.filter((most) => most !== null);
     const memory = cuts.length > 0 ? declareSums(lengths, cuts, accumulatedIn(match), buffers) : null;
     const [slices = null, narrow = null] = mosts.map((most, i) => {
-      const of = shapes[i]!.lengths;
-      const uncut = i === 0 && rounds !== null ? rounds.time : null;
-      return most === null ? null : cutDepth(of, most, uncut, memory!, options.tileBlocks, cutting!, b);
+      const { lengths: of, whole } = shapes[i]!;
+      // Blocks meet there however deep a slice is.
+      const cutting = { ...options.slices!, meeting: 0 };
+      return most === null ? null : cutDepth(of, most, whole, memory!, options.tileBlocks, cutting, b);
     });
-    const widths = rounds === null ? null : widthsOf(allWidths, rounds, slices, b);
+    const plans = shapes.map(({ shape: { m, n }, tiles, plan, uncut }, i) => {
+      if (taken !== null || plan === null || !isEven) return null;
+      const fit = extent("mul", fits[i]!, isWorthIt(plan, uncut, tiles, options.tileBlocks));
+      const room = declareShares(tiles, { m, n }, contractsOf(match).length, accumulatedIn(match), options.tileBlocks, buffers); // prettier-ignore
+      return { fit, shares: sharesOf(plan, fit, options.tileBlocks, room, b) };
+    });
+    const [shares = null, fewShares = null] = plans.map((plan) => plan?.shares ?? null);
+    const widths = rounds === null ? null : widthsOf(allWidths, rounds, slices?.isCut ?? shares?.isShared ?? null, b);
     if (roundTiles !== null) work.push(roundTiles);
-    for (const [i, { lengths: of, fit }] of shapes.entries()) {
-      const tiles = sumOf(of.map((l) => l.tiles));
-      const most = mosts[i] ?? null;
-      work.push(extent("mul", fit, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
-    }
-    const isFew = few === null ? null : b.compare("gt", b.extent(few.fit), b.constant(0));
+    shapes.forEach(({ tiles }, i) => {
+      const [most, plan] = [mosts[i] ?? null, plans[i] ?? null];
+      work.push(extent("mul", fits[i]!, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
+      if (plan !== null) work.push(extent("mul", plan.fit, options.tileBlocks));
+    });
+    const isFew = few === null ? null : b.compare("gt", b.extent(fits[1]!), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
       const isMany = b.compare("gt", b.extent(roundTiles ?? lengths[0]!.tiles), b.constant(options.tileBlocks));
       const isOne = b.binary("and", isOneOwners(sums, size, b, values), isMany);
-      const uncut = slices === null ? isOne : b.select(slices.isCut, b.bool(false), isOne);
+      const isCut = slices?.isCut ?? shares?.isShared ?? null;
+      const uncut = isCut === null ? isOne : b.select(isCut, b.bool(false), isOne);
       const isApart = isFew === null ? uncut : b.select(isFew, b.bool(false), uncut);
       // Of lengths that are known, no launch may be one of these.
       if (b.constantOf(isApart) !== 0) completed = { sums, isApart, blocks: options.tileBlocks };
@@ -170,18 +189,19 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const gathered = movers.get(op);
     const keepsOwn = gathered !== undefined && isReadElsewhere(gathered, match, group, kernel);
     const products = group.map((loop): Product => ({ op: loop, match: found.get(loop)! })) as [Product, ...Product[]];
-    const emit = (cut: Slices | null, as: TileRoles, own: Movers | null, apart: Completed | null): void =>
-      emitRoles(products, cut, as, buffers, b, values, own, apart, kernel.world, keepsOwn);
-    const many = (): void => emit(slices, { ...shape, widths }, movers.get(op) ?? null, completed);
+    const emit = (
+      cut: Slices | null,
+      shared: Shares | null,
+      as: TileRoles,
+      own: Movers | null,
+      apart: Completed | null,
+    ): void => emitRoles(products, cut, shared, as, buffers, b, values, own, apart, kernel.world, keepsOwn);
+    const many = (): void => emit(slices, shares, { ...shape, widths }, movers.get(op) ?? null, completed);
     if (few === null) many();
-    else b.if(isFew!, () => emit(narrow, { ...few.shape, widths: null }, null, null), many);
+    else b.if(isFew!, () => emit(narrow, fewShares, { ...few.shape, widths: null }, null, null), many);
     const all = narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b);
-    if (all === null) return true;
+    if (taken === null || all === null) return true;
     kept = taken;
-    if (taken === null) {
-      emitSums(products, all, kernel.world, b, values);
-      return true;
-    }
     rewriteOps(betweenOps(kernel, op, taken.loop), b, values);
     b.if(
       all.isCut,
@@ -211,8 +231,9 @@ interface NarrowTiles {
   readonly shape: RoleShape;
   /** Of each product. */
   readonly lengths: readonly ProductLengths[];
-  /** 1 for launches that they are for, else 0. */
+  /** 1 for launches of which no block has two, or of few rows, else 0; and for those of which none has three. */
   readonly fit: Extent;
+  readonly isFewEach: Extent;
 }
 
 /**
@@ -234,9 +255,53 @@ function narrowTiles(
   if (lengths.some((l) => !l.isShared)) return null;
   const isAtMost = (a: Extent, most: number): Extent => extent("min", 1, extent("div", most, extent("max", a, 1)));
   const tiles = sumOf(lengths.map((l) => l.tiles));
-  const fewRows = extent("mul", isAtMost(lengths[0]!.rows, wide.few.rows), isAtMost(tiles, 2 * blocks));
+  const isFewEach = isAtMost(tiles, 2 * blocks);
+  const fewRows = extent("mul", isAtMost(lengths[0]!.rows, wide.few.rows), isFewEach);
   const fit = extent("max", isAtMost(tiles, blocks), fewRows);
-  return { shape, lengths, fit };
+  return { shape, lengths, fit, isFewEach };
+}
+
+/** How long tiles of a shape take, in the time that a step has for a column. */
+interface Times {
+  /** With no depth cut, and how it would be cut; null if it never is. */
+  readonly uncut: Extent;
+  readonly plan: SharePlan | null;
+}
+
+/** Columns in whose time this many bytes of operands for a step come from memory: rows and columns of 128 bytes, at some 4.3 TB/s. */
+const FROM_MEMORY = 84;
+/** How long a step takes whose operands threads copy, for each row and column. */
+const UNALIGNED = 8;
+
+/** @param whole how long all rounds take, for a step of the widest; null where tiles have one width @param unaligned 1 where threads copy operands, else 0 */
+function timesOf(
+  { lengths, shape }: { readonly lengths: readonly ProductLengths[]; readonly shape: RoleShape },
+  tiles: Extent,
+  whole: ((step: number) => Extent) | null,
+  unaligned: Extent,
+  { shares, tileBlocks }: TileOptions,
+): Times {
+  const [{ steps, rows }] = lengths as [ProductLengths];
+  const { m, n } = shape;
+  const more = extent("mul", unaligned, (m + n) * UNALIGNED);
+  const columns = sumOf(lengths.map((l) => extent("mul", extent("div", productOf(l.loop), extent("max", l.rows, 1)), l.products))); // prettier-ignore
+  const floor = extent("div", extent("mul", steps, extent("add", rows, columns)), FROM_MEMORY);
+  const rounds = extent("ceildiv", tiles, tileBlocks);
+  // Where threads copy, tiles have the width of the shape.
+  const all = extent("add", whole?.(stepOf(n)) ?? extent("mul", rounds, stepOf(n)), extent("mul", rounds, more));
+  const step = extent("add", stepOf(n), more);
+  return {
+    uncut: extent("max", extent("mul", steps, all), floor),
+    plan: shares === null ? null : sharePlan({ tiles, rows, steps, step, floor }, tileBlocks, shape, shares),
+  };
+}
+
+/** For tiles of each shape, 1 in launches that have such, else 0. @param isKept whether what the product stores is kept for a loop after it */
+function fitsOf(shapes: readonly Times[], few: NarrowTiles | null, isKept: boolean): readonly Extent[] {
+  if (few === null) return [1];
+  const [wide, narrow] = shapes.map(({ uncut, plan }) => (plan === null ? uncut : extent("min", uncut, plan.time)));
+  const isFaster = isKept ? 0 : extent("mul", few.isFewEach, isLess(narrow!, wide!));
+  return [1, extent("max", few.fit, isFaster)];
 }
 
 /** The lengths of a product, and whether they are the same on all ranks. */
@@ -245,7 +310,7 @@ function lengthsOf(
   match: Contraction,
   { m, n, k }: { readonly m: number; readonly n: Extent; readonly k: number },
   definitions: Definitions,
-): ProductLengths & { readonly rows: Extent; readonly isShared: boolean } {
+): ProductLengths & { readonly isShared: boolean } {
   const depth = valueExtent(match.depth, definitions);
   const variables = op.regions[0]!.arguments;
   const bounds = variables.map((_, d) => upperBound(op.operands[2 * d]!, op.operands[2 * d + 1]!, definitions));

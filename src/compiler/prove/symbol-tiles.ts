@@ -75,5 +75,18 @@ export function symbolTiles(machine: ProofMachine, algebra: Algebra): TileValues
       const target = own(f, to);
       for (let i = 0; i < machine.lengths[to]!; i++) target[i] = sums[i]?.build() ?? algebra.poison(name, f.rank, i);
     },
+
+    putFragment(_machine, f, accumulator, to, at, length) {
+      const sums = f.own[accumulator] as readonly (Accumulator | undefined)[];
+      const { name } = machine.kernel.buffers[accumulator]!;
+      const target = machine.memory[to]![f.rank]!;
+      for (let i = 0; i < length; i++) target[at + i] = sums[i]?.build() ?? algebra.poison(name, f.rank, i);
+    },
+
+    addFragment(_machine, f, accumulator, from, at, length) {
+      const sums = f.own[accumulator] as readonly (Accumulator | undefined)[];
+      const source = machine.memory[from]![f.rank]!;
+      for (let i = 0; i < length; i++) sums[i]?.add(elementOf(machine, source, from, f.rank, at + i));
+    },
   };
 }

@@ -52,6 +52,15 @@ export const NUMBER_TILES: TileValues = {
   storeFragment(_machine, f, from, to) {
     (f.own[to] as Numbers).set(f.own[from] as Numbers);
   },
+
+  putFragment(machine, f, accumulator, to, at, length) {
+    (machine.memory[to]![f.rank] as Numbers).set((f.own[accumulator] as Numbers).subarray(0, length), at);
+  },
+
+  addFragment(machine, f, accumulator, from, at, length) {
+    const [sums, piece] = [f.own[accumulator] as Numbers, machine.memory[from]![f.rank] as Numbers];
+    for (let i = 0; i < length; i++) sums[i] = sums[i]! + piece[at + i]!;
+  },
 };
 
 /** All bits but the sign: a NaN in each of the narrow formats, and a large integer. */

@@ -29,6 +29,8 @@ export function loop(w: Writer, op: OpOf<"for">): void {
     bound(w, op.operands[2 * d]!),
     bound(w, op.operands[2 * d + 1]!),
   ]);
+  // Only before the first iteration of others.
+  if (op.attributes.map !== "threads") w.hasMet = false;
   switch (op.attributes.map) {
     case "serial":
     case "ranks":
@@ -119,7 +121,9 @@ function blocks(w: Writer, body: Region, bounds: Bounds): void {
 /** Iterations that never wait run one after the other; where one may wait, threads are coroutines. */
 function threads(w: Writer, body: Region, bounds: Bounds): void {
   const each = (): void => region(w, body);
-  const iteration = (): void => (w.mayWait(body) ? w.asWaiting(each) : w.asThread(each));
+  const isTelling = body.ops.some((op) => op.name === "signal");
+  const iteration = (): void =>
+    w.mayWait(body) ? w.asWaiting(each) : isTelling ? w.asTelling(each) : w.asThread(each);
   const mention = (): void => bounds.flat().forEach((text) => void (/^[A-Za-z]/.test(text) && w.use(text)));
   w.preemption();
   if (!w.mayWait(body)) {

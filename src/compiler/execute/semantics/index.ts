@@ -54,6 +54,8 @@ const SEMANTICS: Semantics = {
   mma: tiles.mma,
   mma_wait: tiles.mmaWait,
   fragment_store: tiles.fragmentStore,
+  fragment_put: tiles.fragmentPut,
+  fragment_add: tiles.fragmentAdd,
   roles: roles.roles,
   ring_acquire: roles.ringAcquire,
   ring_fill: roles.ringFill,
@@ -68,6 +70,8 @@ const SEMANTICS: Semantics = {
   count_launch: "expanded before",
   tiles_sent: "expanded before",
   await_tiles: "expanded before",
+  piece_put: "expanded before",
+  await_pieces: "expanded before",
   launch_parity: "expanded before",
   launch_epoch: "expanded before",
 };
@@ -93,4 +97,5 @@ function write(w: Writer, op: Op): void {
     );
   w.current = op;
   row(w, op);
+  w.hasMet = op.name === "block_sync" || (w.hasMet && definitionOf(op.name).effect === "pure");
 }

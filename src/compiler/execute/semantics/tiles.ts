@@ -11,7 +11,10 @@ function number(w: Writer, name: string): number {
 }
 
 /** Text of the arguments that every function of `tiles.ts` takes first. */
-function context(w: Writer, op: OpOf<"copy_tile"> | OpOf<"mma"> | OpOf<"fragment_store">): string {
+function context(
+  w: Writer,
+  op: OpOf<"copy_tile"> | OpOf<"mma"> | OpOf<"fragment_store"> | OpOf<"fragment_put"> | OpOf<"fragment_add">,
+): string {
   return `M,${w.setting.observes ? "T" : "null"},V,f,${w.op(op)}`;
 }
 
@@ -60,4 +63,18 @@ export function fragmentStore(w: Writer, op: OpOf<"fragment_store">): void {
   w.ran(op);
   const { from, to } = op.attributes;
   w.line(`tiles.storeFragment(${context(w, op)},${number(w, from)},${number(w, to)});`);
+}
+
+export function fragmentPut(w: Writer, op: OpOf<"fragment_put">): void {
+  w.ran(op);
+  const { buffer, to } = op.attributes;
+  const [row, rows] = op.operands.map((v) => w.known(v, "the place of a piece"));
+  w.line(`tiles.putFragment(${context(w, op)},${number(w, buffer)},${number(w, to)},${row},${rows});`);
+}
+
+export function fragmentAdd(w: Writer, op: OpOf<"fragment_add">): void {
+  w.ran(op);
+  const { buffer, from } = op.attributes;
+  const [row, rows] = op.operands.map((v) => w.known(v, "the place of a piece"));
+  w.line(`tiles.addFragment(${context(w, op)},${number(w, buffer)},${number(w, from)},${row},${rows});`);
 }

@@ -8,12 +8,10 @@ import type { Builder } from "../../ir/builder.js";
 import { type Buffer, freshName, type Op, type Value } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { scalar } from "../../ir/types.js";
-import { rewriteOps, Substitution } from "../../ir/visit.js";
+import { rewriteOps, type Substitution } from "../../ir/visit.js";
 import type { DType } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
 import { type Contraction, contractsOf } from "./contraction.js";
-import type { Product } from "./product-places.js";
-import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
 /** When slices are worth it, in steps: the time of a block for one stage of its ring. */
 export interface SliceOptions {
@@ -31,6 +29,8 @@ export interface ProductLengths {
   readonly loop: readonly Extent[];
   /** Tiles of the result. */
   readonly tiles: Extent;
+  /** Of the product's left operand. */
+  readonly rows: Extent;
   /** Stages that a tile's operands take. */
   readonly steps: Extent;
   /** Products of the loop, each of which has sums. */
@@ -138,20 +138,6 @@ export function sumOf(extents: readonly Extent[]): Extent {
   return extents.reduce((a, b) => extent("add", a, b));
 }
 
-/** The sums of products that blocks have taken together. */
-export function emitSums(
-  products: readonly Product[],
-  slices: Slices,
-  world: number,
-  build: Builder,
-  values: Substitution,
-): void {
-  build.if(slices.isCut, () => {
-    emitMeeting(world, build);
-    products.forEach((product, i) => emitSum(product, slices, slices.sums.buffers[i]!, world, build, values));
-  });
-}
-
 /** All blocks of this rank have stored the sums of their slices. */
 export function emitMeeting(world: number, build: Builder): void {
   build.op("barrier", [], { scope: "grid", ranks: RankPairs.self(world).print(), sums: true }, null);
@@ -175,35 +161,4 @@ export function sumsInPlace(
     v.set(o.results[0]!, sum);
     return true;
   });
-}
-
-/** The loop's body over all elements, each product replaced by the sum over its slices. */
-function emitSum(
-  { op, match }: Product,
-  slices: Slices,
-  sums: readonly string[],
-  world: number,
-  build: Builder,
-  values: Substitution,
-): void {
-  const low = op.operands.filter((_, i) => i % 2 === 0).map((v) => values.get(v));
-  const high = op.operands.filter((_, i) => i % 2 === 1).map((v) => values.get(v));
-  const rotated = rotatedVariable(op, world);
-  build.for(
-    "tiles",
-    low.map((from, d) => [from, high[d]!] as const),
-    (variables) => {
-      const inner = new Substitution(values);
-      // What the loop takes last, one element after the other of memory, stays as it is: vectors are made of it.
-      const places = op.regions[0]!.arguments.map((v, d) => {
-        const place = build.sub(variables[d]!, low[d]!);
-        if (v !== rotated || d === variables.length - 1) return place;
-        return rotatedNumber(build, place, build.sub(high[d]!, low[d]!), world);
-      });
-      op.regions[0]!.arguments.forEach((v, d) => inner.set(v, build.add(low[d]!, places[d]!)));
-      sumsInPlace(op.regions[0]!.ops, match, slices, sums, places, build, inner);
-      build.span = op.span;
-    },
-    op.attributes,
-  );
 }

@@ -18,6 +18,7 @@ import {
   scaleTile,
   transposedOf,
 } from "./contraction.js";
+import { emitPiece, type Piece, pieceOf, piecesOf, type Shares } from "./depth-shares.js";
 import type { Slices } from "./depth-slices.js";
 import { outgoingTiles, sendTile, waitingAt } from "./outgoing-tiles.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
@@ -95,9 +96,13 @@ export interface Completed {
 interface Tile {
   /** Emits what is done with it, by the product that it is one of. */
   readonly each: (body: (product: Places, at: TileAt) => void) => void;
-  /** What went through the ring before it: the block takes every grid-th, each as deep as the others. */
+  /** The steps that the block takes of it, and how many went through the ring before them. */
+  readonly from: Value;
+  readonly to: Value;
   readonly before: Value;
   readonly slice: Value;
+  /** Where blocks share steps: the piece that it is. */
+  readonly piece: Piece | null;
   /** Tiles that the block has had before it. */
   readonly turn: Value;
   /** Whether it is this rank's own, whose sum it completes, and the first of those that the block has; null where there are none. */
@@ -106,11 +111,13 @@ interface Tile {
 
 /**
  * @param products of one ring, one accumulator and one depth @param slices how that is cut; null where it never is
+ * @param shares how blocks share steps; null where they never do
  * @param keepsOwn whether others than these products read this rank's copy of what it gathers of itself
  */
 export function emitRoles(
   products: readonly [Product, ...Product[]],
   slices: Slices | null,
+  shares: Shares | null,
   shape: TileRoles,
   buffers: Buffer[],
   build: Builder,
@@ -134,7 +141,8 @@ export function emitRoles(
   const isInTurn = (): Value => {
     const tiles = new ProductTiles(places, order, build).total;
     const units = slices === null ? tiles : build.mul(tiles, slices.count);
-    return build.compare("le", units, build.op("grid", [], {}, zero.type)!);
+    const inTurn = build.compare("le", units, build.op("grid", [], {}, zero.type)!);
+    return shares === null ? inTurn : build.select(shares.isShared, build.bool(false), inTurn);
   };
   const partsOf = (of: Movers, inTurn: Value) =>
     shardParts(of, shards, { k: shape.k, depth, isInTurn: inTurn }, build, values);
@@ -145,20 +153,25 @@ export function emitRoles(
    */
   const eachTile = (body: (tile: Tile) => void, isOfOthers = false): void => {
     const tiles = new ProductTiles(places, order, build);
-    const total = slices === null ? tiles.total : build.mul(tiles.total, slices.count);
+    const units = slices === null ? tiles.total : build.mul(tiles.total, slices.count);
+    const total = shares === null ? units : piecesOf(shares, units, build);
     const owners = completed === null ? null : ownersTiles(completed, tiles.counts[0]!, tiles.total);
     const last = isOfOthers ? build.select(completed!.isApart, owners!.begin, zero) : total;
     build.for("blocks", [[zero, last]], ([number]) => {
       const grid = build.op("grid", [], {}, zero.type)!;
       const turn = build.div(number!, grid);
-      const before = build.mul(turn, steps());
-      const tile = slices === null ? number! : build.rem(number!, tiles.total);
+      const piece = shares === null ? null : pieceOf(shares, number!, turn, steps(), build);
+      const whole = slices === null ? number! : build.rem(number!, tiles.total);
       const slice = slices === null ? zero : build.div(number!, tiles.total);
-      if (owners === null) return body({ each: (of) => tiles.with(tile, of), before, slice, turn, own: null });
+      const from = slices === null ? zero : build.mul(slice, steps());
+      const { tile, ...of } =
+        piece ?? { tile: whole, from, to: build.add(from, steps()), before: build.mul(turn, steps()) }; // prettier-ignore
+      const taken = { from: of.from, to: of.to, before: of.before, slice, turn, piece };
+      if (owners === null) return body({ ...taken, each: (then) => tiles.with(tile, then), own: null });
       const isOwn = build.compare("ge", number!, owners.begin);
       const isFirst = build.binary("and", isOwn, build.compare("lt", build.sub(number!, grid), owners.begin));
       const at = owners.tileAt(tile, isOwn, sole.rotation(tiles.counts[0]!, order));
-      body({ each: (of) => of(sole, at), before, slice, turn, own: { isOwn, isFirst } });
+      body({ ...taken, each: (then) => then(sole, at), own: { isOwn, isFirst } });
     });
   };
 
@@ -170,10 +183,11 @@ export function emitRoles(
     const { others, first } = ownTiles(sums, of, build, values);
     const across = build.div(tiles, build.binary("max", along, build.constant(1)));
     // Without tiles of its own, a rank's begin where all end.
+    const all = shares === null ? tiles : piecesOf(shares, tiles, build);
     const begin = build.select(
       isApart,
       build.mul(others, across),
-      build.binary("max", build.mul(tiles, slices?.count ?? build.constant(1)), zero),
+      build.binary("max", build.mul(all, slices?.count ?? build.constant(1)), zero),
     );
     return {
       begin,
@@ -200,7 +214,7 @@ export function emitRoles(
   const producer = build.region(0, () => {
     if (remembered !== null) build.store(remembered, build.constant(0, scalar("u32")), [build.constant(0)]);
     const parts = movers === null ? null : partsOf(movers, isInTurn());
-    eachTile(({ each, before, slice }) =>
+    eachTile(({ each, before, from: first, to: end, piece }) =>
       each((product, at) => {
         const { match: own } = product.product;
         const along = contractsOf(own).map(({ regions }) => regions[0]!.arguments[0]!);
@@ -225,9 +239,8 @@ export function emitRoles(
           if (isOwn === null || movers!.operand !== name) return gathered();
           build.if(isOwn, () => copy(name, ownRows(movers!, own[name]), here, stage), gathered);
         };
-        const first = slices === null ? zero : build.mul(slice, steps());
         const fill = (deep: Value): void => {
-          const position = build.add(before, slices === null ? deep : build.sub(deep, first));
+          const position = build.add(before, build.sub(deep, first));
           const stage = build.rem(position, stages());
           const from = build.mul(deep, build.constant(shape.k));
           const here = new Map([...at, ...along.map((v) => [v, from] as const)]);
@@ -240,7 +253,6 @@ export function emitRoles(
             copyTile(build, view, name, here, stage, depth, values, { ring: names.ring, plain: true });
           build.op("ring_fill", [position], { ring: names.ring, ...(scales.length > 0 ? { plain: true } : {}) }, null);
         };
-        const end = slices === null ? steps() : build.add(first, steps());
         const fillAll = (from: Value, to: Value): void =>
           void build.for("serial", [[from, to]], ([deep]) => fill(deep!));
         if (rows === null || parts === null) return fillAll(first, end);
@@ -252,8 +264,9 @@ export function emitRoles(
           const isLast = build.compare("ge", next, reached);
           fillAll(build.binary("max", first, begin), build.select(isLast, end, build.mul(next, parts.steps)));
         });
-        if (slices === null) rows.all();
-        else build.if(slices.isCut, () => undefined, rows.all);
+        const isCut = slices?.isCut ?? (piece === null ? null : build.compare("eq", piece.isWhole, build.bool(false)));
+        if (isCut === null) rows.all();
+        else build.if(isCut, () => undefined, rows.all);
       }),
     );
   });
@@ -265,7 +278,8 @@ export function emitRoles(
   const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, completed.blocks, buffers);
   const awaited = (): void => void build.op("await_tiles", [], {}, null);
   const consumer = build.region(0, () =>
-    eachTile(({ each, before, slice, turn, own }) => {
+    eachTile(({ each, before, from, to, slice, turn, piece, own }) => {
+      const count = build.sub(to, from);
       for (const buffer of accumulators) build.op("fragment_clear", [], { buffer }, null);
       const multiply = (of: { readonly columns?: number }, [step]: readonly Value[]): void => {
         const position = build.add(before, step!);
@@ -279,13 +293,13 @@ export function emitRoles(
         );
       };
       const multiplyAll = (of: { readonly columns?: number }): void => {
-        build.for("serial", [[zero, steps()]], (variables) => multiply(of, variables), { unroll: STEPS_WRITTEN });
+        build.for("serial", [[zero, count]], (variables) => multiply(of, variables), { unroll: STEPS_WRITTEN });
         build.op("mma_wait", [], { ...summed, ...of, pending: 0 }, null);
       };
       if (widths === null) multiplyAll({});
       else eachWidth(widths, build, (columns) => multiplyAll(columns === shape.n ? {} : { columns }));
-      const last = build.sub(build.add(before, steps()), build.constant(1));
-      build.if(build.compare("gt", steps(), zero), () => build.op("ring_release", [last], { ring }, null));
+      const last = build.sub(build.add(before, count), build.constant(1));
+      build.if(build.compare("gt", count, zero), () => build.op("ring_release", [last], { ring }, null));
       each((place, at) => {
         const { op: loop, match: of } = place.product;
         const { variables, low } = place;
@@ -308,6 +322,10 @@ export function emitRoles(
         };
         const store = (): void =>
           own === null ? send() : build.if(own.isOwn, complete, () => build.if(completed!.isApart, handOver, send));
+        if (piece !== null) {
+          const [low, high] = place.rowsOf(of.row, at);
+          return emitPiece(shares!, piece, build.sub(high, low), accumulators, build, store);
+        }
         if (slices === null) return store();
         const sums = slices.sums.buffers[places.indexOf(place)]!;
         const keep: ElementBody = (b, inner, i, j) => {

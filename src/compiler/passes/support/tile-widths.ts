@@ -8,11 +8,10 @@
  */
 import type { Builder } from "../../ir/builder.js";
 import { bufferOf, type Kernel, type Value } from "../../ir/module.js";
-import { APART_COLUMNS } from "../../ir/tile-window.js";
 import { DTYPES } from "../../types/dtype.js";
 import { extent, type Extent } from "../../types/extent.js";
 import type { Contraction } from "./contraction.js";
-import { type Slices, sumOf } from "./depth-slices.js";
+import { sumOf } from "./depth-slices.js";
 import type { OwnerSums } from "./owner-sums.js";
 import type { Movers } from "./product-movers.js";
 import type { RoleShape } from "./role-shape.js";
@@ -28,6 +27,12 @@ export interface TileWidths {
 
 /** Columns that a tile could have in the time that a step takes however wide it is: steps of 256, 192, 160 and 128 columns take 0.67, 0.50, 0.44 and 0.36 µs. */
 const COLUMNS_BESIDE = 12;
+
+/** How long a step of tiles of so many columns takes, in the time that it has for a column. */
+export function stepOf(columns: number): number {
+  return columns + COLUMNS_BESIDE;
+}
+
 /** What is won by narrower tiles is this part of the time, or not worth what they load more often. */
 const WORTHWHILE = 0.04;
 /** Costs are whole numbers of this part of a column, and multiples of `ROOM`, in which there is room for what tells the width. */
@@ -88,7 +93,7 @@ export function widthsFor(
   sums: OwnerSums | null,
 ): readonly number[] {
   const isChosen = (columns: number): boolean =>
-    products.every(({ a, scales, twin, column }) => {
+    products.every(({ scales, twin, column }) => {
       // Where columns are ranks', tiles begin where those of one do; and a pair's two tiles lie one after the other, however wide.
       if (twin !== null || movers?.operand === "b" || sums?.variable === column) return false;
       const per = scales.b?.per ?? 0;
@@ -114,12 +119,12 @@ export function isUnaligned(products: readonly Contraction[], kernel: Kernel): E
 export function widthsOf(
   all: readonly number[],
   { units }: ShortestRounds,
-  slices: Slices | null,
+  isCut: Value | null,
   build: Builder,
 ): TileWidths {
   const unit = unitOf(all);
   const shortest = build.extent(units);
-  const chosen = slices === null ? shortest : build.select(slices.isCut, build.constant(all[0]! / unit), shortest);
+  const chosen = isCut === null ? shortest : build.select(isCut, build.constant(all[0]! / unit), shortest);
   return { all, units: chosen, columns: build.mul(chosen, build.constant(unit)) };
 }
 
