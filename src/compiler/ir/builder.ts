@@ -215,13 +215,21 @@ export class Builder {
     return this.value("contract", [from, to], run === null ? {} : { run }, type, [region]);
   }
 
-  /** Emits the computation of an extent. */
-  extent(e: Extent): Value {
+  /**
+   * Emits the computation of an extent, of each of its parts once.
+   * @param known parts that were emitted before, where what follows can use them
+   */
+  extent(e: Extent, known = new Map<Extent, Value>()): Value {
     if (typeof e === "number") return this.constant(e);
-    if (typeof e === "string") return this.dim(e);
-    const a = this.extent(e.a);
-    const b = this.extent(e.b);
-    return e.op === "ceildiv" ? this.ceilDiv(a, b) : this.binary(e.op === "mod" ? "rem" : e.op, a, b);
+    const before = known.get(e);
+    if (before !== undefined) return before;
+    const made = typeof e === "string" ? this.dim(e) : this.operation(e.op, this.extent(e.a, known), this.extent(e.b, known)); // prettier-ignore
+    known.set(e, made);
+    return made;
+  }
+
+  private operation(op: Exclude<Extent, number | string>["op"], a: Value, b: Value): Value {
+    return op === "ceildiv" ? this.ceilDiv(a, b) : this.binary(op === "mod" ? "rem" : op, a, b);
   }
 }
 

@@ -23,6 +23,7 @@ import {
   type Refusal,
 } from "./support/contraction.js";
 import {
+  blocksOfPieces,
   declareShares,
   isLess,
   isWorthIt,
@@ -161,21 +162,24 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const cutting = { ...options.slices!, meeting: 0 };
       return most === null ? null : cutDepth(of, most, whole, memory!, options.tileBlocks, cutting, b);
     });
+    const known = new Map<Extent, Value>();
     const plans = shapes.map(({ shape: { m, n }, tiles, plan, uncut }, i) => {
       if (taken !== null || plan === null || !isEven) return null;
       const fit = extent("mul", fits[i]!, isWorthIt(plan, uncut, tiles, options.tileBlocks));
       const room = declareShares(tiles, { m, n }, contractsOf(match).length, accumulatedIn(match), options.tileBlocks, buffers); // prettier-ignore
-      return { fit, shares: sharesOf(plan, fit, options.tileBlocks, room, b) };
+      return { fit, shares: sharesOf(plan, fit, options.tileBlocks, room, b, known) };
     });
     const [shares = null, fewShares = null] = plans.map((plan) => plan?.shares ?? null);
     const widths = rounds === null ? null : widthsOf(allWidths, rounds, slices?.isCut ?? shares?.isShared ?? null, b);
     if (roundTiles !== null) work.push(roundTiles);
-    shapes.forEach(({ tiles }, i) => {
-      const [most, plan] = [mosts[i] ?? null, plans[i] ?? null];
-      work.push(extent("mul", fits[i]!, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
-      if (plan !== null) work.push(extent("mul", plan.fit, options.tileBlocks));
+    // More blocks than have work do no harm, and what says exactly how many have some is long.
+    shapes.forEach(({ tiles, lengths: [first] }, i) => {
+      const most = mosts[i] ?? null;
+      const may = i === 0 ? 1 : taken !== null ? fits[i]! : extent("max", few!.fit, few!.isFewEach);
+      work.push(extent("mul", may, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
+      if (plans[i] != null) work.push(blocksOfPieces(tiles, first!.steps, options.tileBlocks));
     });
-    const isFew = few === null ? null : b.compare("gt", b.extent(fits[1]!), b.constant(0));
+    const isFew = few === null ? null : b.compare("gt", b.extent(fits[1]!, known), b.constant(0));
     if (sums !== null) {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
       const isMany = b.compare("gt", b.extent(roundTiles ?? lengths[0]!.tiles), b.constant(options.tileBlocks));

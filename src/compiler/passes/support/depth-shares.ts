@@ -67,6 +67,8 @@ export interface ShareMemory {
 /** Most pieces of a tile, and of a block. */
 const MOST_PIECES = 15;
 const MOST_ROUNDS = 2;
+/** Fewest steps of a tile that is cut. */
+const LEAST_STEPS = 2;
 /** Most rounds of whole tiles before the others are cut. */
 const MOST_WHOLE = 2;
 /** Pieces that are put or added one after the other, about. */
@@ -121,6 +123,12 @@ function isOfFewRounds(tiles: Extent, blocks: number): Extent {
   return extent("min", 1, extent("div", (MOST_WHOLE + 1) * blocks - 1, extent("max", tiles, 1)));
 }
 
+/** Blocks that launches have whose depths may be cut: all, where tiles are deep enough. */
+export function blocksOfPieces(tiles: Extent, steps: Extent, blocks: number): Extent {
+  const isDeep = extent("min", 1, extent("div", steps, LEAST_STEPS));
+  return extent("mul", extent("mul", isOfFewRounds(tiles, blocks), isDeep), blocks);
+}
+
 /** Declares the memory of the pieces: for as many as there may be, so that shapes do not tell all that decides on a cut. */
 export function declareShares(
   tiles: Extent,
@@ -144,18 +152,26 @@ export function declareShares(
   };
 }
 
-/** @param fit 1 for launches that share steps, else 0: those of fewer blocks do not */
-export function sharesOf(plan: SharePlan, fit: Extent, blocks: number, memory: ShareMemory, build: Builder): Shares {
-  const isWanted = build.compare("gt", build.extent(fit), build.constant(0));
+/** @param fit 1 for launches that share steps, else 0: those of fewer blocks do not @param known extents that were emitted before */
+export function sharesOf(
+  plan: SharePlan,
+  fit: Extent,
+  blocks: number,
+  memory: ShareMemory,
+  build: Builder,
+  known: Map<Extent, Value>,
+): Shares {
+  const valueOf = (e: Extent): Value => build.extent(e, known);
+  const isWanted = build.compare("gt", valueOf(fit), build.constant(0));
   const grid = build.op("grid", [], {}, build.constant(0).type)!;
   const isShared = build.binary("and", isWanted, build.compare("eq", grid, build.constant(blocks)));
   return {
     isShared,
-    rounds: build.extent(plan.rounds),
-    whole: build.extent(plan.whole),
-    left: build.extent(plan.left),
-    pieces: build.extent(plan.pieces),
-    deep: build.extent(plan.deep),
+    rounds: valueOf(plan.rounds),
+    whole: valueOf(plan.whole),
+    left: valueOf(plan.left),
+    pieces: valueOf(plan.pieces),
+    deep: valueOf(plan.deep),
     memory,
   };
 }

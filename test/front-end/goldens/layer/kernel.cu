@@ -43,6 +43,7 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
   }
 }
 __device__ __forceinline__ i64 quotient(i64 a, i64 b) {
+  if (a < b) return 0;
   if (((u64)(a | b) >> 32) == 0) return (u32)a / (u32)b;
   // Bits of the quotient come in where those of the dividend go out.
   u64 q = a, r = 0;
@@ -191,19 +192,24 @@ template <typename T, int ROWS, int COLS>
 __device__ __forceinline__ void ring_copy(T* to, const T* from, i64 stride, i64 rows, i64 cols, i64 row, i64 col) {
   constexpr int SLAB = 128 / sizeof(T), LOADS = 8;
   static_assert(ROWS * COLS % (32 * LOADS) == 0, "a warp's threads have as many elements each");
+  static_assert(COLS % 32 == 0, "a warp's threads have elements of one row each");
   const int height = rows - row < ROWS ? (int)(rows - row) : ROWS, width = cols - col < COLS ? (int)(cols - col) : COLS;
-  const T* const first = from + row * stride + col;
+  const int lane = thread_here() % 32;
+  const T* next = from + row * stride + col + lane;
 #pragma unroll 1
-  for (int e = thread_here() % 32; e < ROWS * COLS; e += 32 * LOADS) {
+  for (int n = 0; n < ROWS * COLS; n += 32 * LOADS) {
+    // The row and column of the first, most often known to be 0: a row ends where a thread's loads do.
+    const int top = n / COLS, left = 32 * LOADS % COLS == 0 ? 0 : n % COLS;
     T taken[LOADS];
 #pragma unroll
     for (int i = 0; i < LOADS; i++) {
-      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
-      taken[i] = (r < height) & (c < width) ? first[r * stride + c] : T(0);
+      const int r = top + (left + 32 * i) / COLS, c = lane + (left + 32 * i) % COLS;
+      taken[i] = (r < height) & (c < width) ? *next : T(0);
+      next += (left + 32 * (i + 1)) % COLS == 0 ? stride - (COLS - 32) : 32;
     }
 #pragma unroll
     for (int i = 0; i < LOADS; i++) {
-      const int r = (e + 32 * i) / COLS, c = (e + 32 * i) % COLS;
+      const int r = top + (left + 32 * i) / COLS, c = lane + (left + 32 * i) % COLS;
       to[(c / SLAB * ROWS + r) * SLAB + (c % SLAB * (int)sizeof(T) ^ (r & 7) << 4) / (int)sizeof(T)] = taken[i];
     }
   }
@@ -226,6 +232,13 @@ __device__ __forceinline__ void wgmma_m64n64k16_bf16_nt_64(float* d, u64 a, u64 
 __device__ __forceinline__ void wgmma_end_32(float* d) {
   asm volatile("wgmma.wait_group.sync.aligned 0;" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]) :: "memory");
 }
+__device__ __forceinline__ void add_piece_f32_8(const float4* at, float* acc) {
+#pragma unroll
+  for (int l = 0; l < 8; l++) {
+    const float4 v = __ldcg(at + l * 256);
+    acc[4 * l] += v.x; acc[4 * l + 1] += v.y; acc[4 * l + 2] += v.z; acc[4 * l + 3] += v.w;
+  }
+}
 __device__ __forceinline__ void put_fragment_64_f32(float* patch, const float* acc, u32 part, u32 lane) {
   float* const at = patch + lane / 4 * 40 + lane % 4 * 2;
   __syncwarp();
@@ -239,6 +252,11 @@ __device__ __forceinline__ void put_fragment_64_f32(float* patch, const float* a
         *reinterpret_cast<float2*>(at + j * 8 + 320) = make_float2(d[2], d[3]);
       }
   __syncwarp();
+}
+__device__ __forceinline__ void put_piece_f32_8(float4* at, const float* acc) {
+#pragma unroll
+  for (int l = 0; l < 8; l++)
+    __stcg(at + l * 256, make_float4(acc[4 * l], acc[4 * l + 1], acc[4 * l + 2], acc[4 * l + 3]));
 }
 __device__ __forceinline__ void wgmma_m64n256k16_bf16_nt_64(float* d, u64 a, u64 b) {
   asm volatile("wgmma.fence.sync.aligned;\n"
@@ -298,6 +316,13 @@ __device__ __forceinline__ void wgmma_m64n128k16_bf16_nt_64(float* d, u64 a, u64
     : "l"(a + 0), "l"(b + 0), "l"(a + 2), "l"(b + 128), "l"(a + 4), "l"(b + 256), "l"(a + 6), "l"(b + 384)
     : "memory");
 }
+__device__ __forceinline__ void add_piece_f32_32(const float4* at, float* acc) {
+#pragma unroll
+  for (int l = 0; l < 32; l++) {
+    const float4 v = __ldcg(at + l * 256);
+    acc[4 * l] += v.x; acc[4 * l + 1] += v.y; acc[4 * l + 2] += v.z; acc[4 * l + 3] += v.w;
+  }
+}
 __device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* acc, u32 part, u32 lane) {
   float* const at = patch + lane / 4 * 40 + lane % 4 * 2;
   __syncwarp();
@@ -312,9 +337,14 @@ __device__ __forceinline__ void put_fragment_256_f32(float* patch, const float* 
       }
   __syncwarp();
 }
+__device__ __forceinline__ void put_piece_f32_32(float4* at, const float* acc) {
+#pragma unroll
+  for (int l = 0; l < 32; l++)
+    __stcg(at + l * 256, make_float4(acc[4 * l], acc[4 * l + 1], acc[4 * l + 2], acc[4 * l + 3]));
+}
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_slices, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, const i64 d_m, const i64 d_k, const i64 d_n, const i64 d_length_13, const i64 d_length_16, const i64 d_length_24, const i64 d_length_27, const i64 d_length_28, const i64 d_length_29, const i64 d_length_30, const i64 d_length_31, const i64 d_length_32, const i64 d_length_33, const i64 d_length_34, const i64 d_length_36, const i64 d_length_37, const i64 d_length_38, const i64 d_length_40, const i64 d_length_41, const i64 d_length_42, const i64 d_length_43, const i64 d_length_44, const i64 d_length_45, const i64 d_length_46, const i64 d_length_47, const i64 d_length_48, const i64 d_length_49, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_16x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
+coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_pieces, u32* b_told, float* b_pieces_, u32* b_told_, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, u32* b_launches, const i64 d_m, const i64 d_k, const i64 d_n, const i64 d_length_22, const i64 d_length_24, const i64 d_length_25, const i64 d_length_42, const i64 d_length_44, const i64 d_length_45, const i64 d_length_46, const i64 d_length_47, const i64 d_length_50, const i64 d_length_51, const i64 d_length_52, const i64 d_length_55, const i64 d_length_56, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_16x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
   asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
   const Watch watch = {timeout, status, (u32)rank};
   extern __shared__ __align__(1024) unsigned char shared_memory[];
@@ -331,346 +361,424 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
   u32* const b_flags = (u32*)b_flags_peers.p[rank];
   u32 b_epoch[1];
   // layer.coll:5: out = gather(silu(hidden), to: 0)
-  const u32 v3 = *(b_epochs + (i64)blockIdx.x);
-  *(b_epoch + 0ll) = v3;
+  const u32 v4 = *(b_epochs + (i64)blockIdx.x);
+  *(b_epoch + 0ll) = v4;
+  const u32 v5 = *(b_launches + (i64)blockIdx.x);
+  const u32 v8 = v5 + 1u;
   // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
   // layer.coll:5: out = gather(silu(hidden), to: 0)
-  const u32 v7 = *(b_epoch + 0ll);
-  const u32 v9 = v7 + 1u;
-  *(b_epoch + 0ll) = v9;
-  const i64 v10 = (i64)blockIdx.x * 4ll;
-  const bool v11 = (i64)rank == 0ll;
-  const i64 v15 = v10 + (i64)rank;
+  const u32 v12 = *(b_epoch + 0ll);
+  const u32 v13 = v12 + 1u;
+  *(b_epoch + 0ll) = v13;
+  const i64 v14 = (i64)blockIdx.x * 4ll;
+  const bool v15 = (i64)rank == 0ll;
+  const i64 v18 = v14 + (i64)rank;
   if (threadIdx.x < 4) {
-    const i64 v16 = threadIdx.x;
-    const bool v17 = v16 == 1ll;
-    const bool v18 = v11 & v17;
-    const bool v19 = v16 == 2ll;
-    const bool v20 = v11 & v19;
-    const bool v21 = v16 == 3ll;
-    const bool v22 = v11 & v21;
-    const bool v23 = v18 | v20;
-    const bool v24 = v23 | v22;
-    if (v24) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v16]) + v15, v9);
+    const i64 v19 = threadIdx.x;
+    const bool v20 = v19 == 1ll;
+    const bool v21 = v15 & v20;
+    const bool v22 = v19 == 2ll;
+    const bool v23 = v15 & v22;
+    const bool v24 = v19 == 3ll;
+    const bool v25 = v15 & v24;
+    const bool v26 = v21 | v23;
+    const bool v27 = v26 | v25;
+    if (v27) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v19]) + v18, v13);
     }
   }
-  const bool v25 = (i64)rank == 1ll;
-  const bool v26 = (i64)rank == 2ll;
-  const bool v27 = (i64)rank == 3ll;
+  const bool v28 = (i64)rank == 1ll;
+  const bool v29 = (i64)rank == 2ll;
+  const bool v30 = (i64)rank == 3ll;
   if (threadIdx.x < 4) {
-    const i64 v28 = threadIdx.x;
-    const bool v29 = v28 == 0ll;
-    const bool v30 = v25 & v29;
-    const bool v31 = v26 & v29;
-    const bool v32 = v27 & v29;
-    const bool v33 = v30 | v31;
-    const bool v34 = v33 | v32;
-    const i64 v35 = v10 + v28;
-    if (v34) {
-      wait_acquire_sys(b_flags + v35, v9, watch, (u32)(v28), 5u, (u32)(v35), 5u);
+    const i64 v31 = threadIdx.x;
+    const bool v32 = v31 == 0ll;
+    const bool v33 = v28 & v32;
+    const bool v34 = v29 & v32;
+    const bool v35 = v30 & v32;
+    const bool v36 = v33 | v34;
+    const bool v37 = v36 | v35;
+    const i64 v38 = v14 + v31;
+    if (v37) {
+      wait_acquire_sys(b_flags + v38, v13, watch, (u32)(v31), 8u, (u32)(v38), 5u);
     }
   }
   __syncthreads();
-  i64 v61 = d_length_13;
-  asm volatile("" : "+l"(v61));
-  i64 v64 = d_length_24;
-  asm volatile("" : "+l"(v64));
-  i64 v67 = d_length_28;
-  asm volatile("" : "+l"(v67));
-  i64 v68 = d_length_29;
-  asm volatile("" : "+l"(v68));
-  if ((d_length_30 != 0)) {
+  const bool v72 = (i64)gridDim.x == 132ll;
+  const bool v73 = (d_length_22 != 0) & v72;
+  i64 v74 = d_length_24;
+  asm volatile("" : "+l"(v74));
+  i64 v75 = d_length_25;
+  asm volatile("" : "+l"(v75));
+  const bool v80 = (d_length_42 != 0) & v72;
+  i64 v81 = d_length_44;
+  asm volatile("" : "+l"(v81));
+  i64 v82 = d_length_45;
+  asm volatile("" : "+l"(v82));
+  i64 v84 = d_length_46;
+  asm volatile("" : "+l"(v84));
+  const i64 v85 = v73 ? 8ll : v84;
+  const i64 v87 = v85 * 32ll;
+  if ((d_length_47 != 0)) {
     {
       ring_begin<8, 8, 1, false>(b_ring_8);
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
         const u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-        i64 v74 = d_length_31;
-        asm volatile("" : "+l"(v74));
-        i64 v76 = d_length_32;
-        asm volatile("" : "+l"(v76));
+        i64 v93 = d_m;
+        asm volatile("" : "+l"(v93));
+        const i64 v94 = v93 / 4ll;
+        const i64 v95 = v94 > 0ll ? v94 : 0ll;
+        const i64 v96 = v95 + 127ll;
+        i64 v97 = d_n;
+        asm volatile("" : "+l"(v97));
+        const i64 v98 = v97 > 0ll ? v97 : 0ll;
+        const i64 v99 = v98 + 63ll;
+        const i64 v100 = v96 / 128ll;
+        const i64 v101 = v99 / 64ll;
+        const i64 v102 = v94 + 127ll;
+        const i64 v103 = v102 / 128ll;
+        const i64 v104 = v97 + 63ll;
+        const i64 v105 = v104 / 64ll;
+        const i64 v106 = v103 * v105;
+        const i64 v107 = v106 % 132ll;
+        const i64 v108 = v106 / 132ll;
+        const i64 v109 = v108 * 132ll;
+        const i64 v110 = v100 * v101;
+        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+        i64 v111 = d_k;
+        asm volatile("" : "+l"(v111));
+        // layer.coll:5: out = gather(silu(hidden), to: 0)
+        const i64 v112 = v111 + 63ll;
+        const i64 v113 = v112 / 64ll;
+        i64 v115 = d_length_50;
+        asm volatile("" : "+l"(v115));
+        const i64 v116 = v108 * v113;
+        i64 v117 = d_length_51;
+        asm volatile("" : "+l"(v117));
+        const i64 v118 = v80 ? v117 : v110;
         #pragma unroll 1
-        for (i64 v79 = blockIdx.x; v79 < v76; v79 += gridDim.x) {
-          const i64 v80 = quotient(v79, (i64)gridDim.x);
-          const i64 v81 = v80 * v64;
-          const i64 v82 = v79 - quotient(v79, v74) * v74;
-          const i64 v83 = quotient(v79, v74);
+        for (i64 v120 = blockIdx.x; v120 < v118; v120 += gridDim.x) {
+          const i64 v121 = quotient(v120, (i64)gridDim.x);
+          const bool v122 = v120 < v109;
+          const bool v123 = v80 ? v122 : true;
+          const i64 v124 = v120 - v109;
+          const i64 v125 = v124 > 0ll ? v124 : 0ll;
+          const i64 v126 = quotient(v125, v115);
+          const i64 v127 = v126 * v107;
+          const i64 v128 = v125 - v127;
+          const i64 v129 = v126 * v81;
+          const i64 v130 = v121 - v108;
+          const i64 v131 = v130 * v81;
+          const i64 v132 = v116 + v131;
+          const i64 v133 = v109 + v128;
+          const i64 v134 = v123 ? v120 : v133;
+          const i64 v135 = v123 ? 0ll : v129;
+          const i64 v136 = v129 + v81;
+          const i64 v137 = v136 < v113 ? v136 : v113;
+          const i64 v138 = v123 ? v113 : v137;
+          const i64 v139 = v121 * v113;
+          const i64 v140 = v123 ? v139 : v132;
+          const i64 v141 = v138 - v135;
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x64) / sizeof(*b_accumulator_128x64); l++) b_accumulator_128x64[l] = 0;
           #pragma unroll 2
-          for (i64 v84 = 0ll; v84 < v64; v84++) {
-            const i64 v85 = v81 + v84;
-            ring_wait<8>(b_ring_8, v85);
-            const i64 v86 = (u32)v85 % 8u;
-            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64) + group * 8192, 16) + (u32)v86 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_8x64x64), 8192) + (u32)v86 * 512u);
+          for (i64 v142 = 0ll; v142 < v141; v142++) {
+            const i64 v143 = v140 + v142;
+            ring_wait<8>(b_ring_8, v143);
+            const i64 v144 = (u32)v143 % 8u;
+            wgmma_m64n64k16_bf16_nt_64(b_accumulator_128x64, tile_descriptor(ring_address(b_ring_a_bf16_8x128x64) + group * 8192, 16) + (u32)v144 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_8x64x64), 8192) + (u32)v144 * 512u);
             asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-            const bool v87 = v84 > 0ll;
-            const i64 v88 = v85 - 1ll;
-            if (v87) {
-              ring_release<8>(b_ring_8, v88);
+            const bool v145 = v142 > 0ll;
+            const i64 v146 = v143 - 1ll;
+            if (v145) {
+              ring_release<8>(b_ring_8, v146);
             }
           }
-          i64 v89 = d_n;
-          asm volatile("" : "+l"(v89));
-          i64 v90 = d_length_34;
-          asm volatile("" : "+l"(v90));
-          i64 v91 = d_m;
-          asm volatile("" : "+l"(v91));
-          const i64 v92 = v91 / 4ll;
-          const i64 v93 = v92 > 0ll ? v92 : 0ll;
-          const i64 v94 = v93 + 127ll;
-          const i64 v95 = v94 / 128ll;
-          const i64 v96 = v91 / 4ll;
-          i64 v97 = (i64)rank;
-          asm volatile("" : "+l"(v97));
-          const i64 v98 = v97 * v92;
-          const bool v99 = (u64)b_bias % 16 == 0;
-          const bool v100 = (u64)b_out % 16 == 0;
-          const bool v101 = v99 & v100;
-          const i64 v102 = v89 % 8ll;
-          const bool v103 = v102 == 0ll;
-          const bool v104 = v101 & v103;
-          const i64 v105 = v89 % 8ll;
-          const bool v106 = v105 == 0ll;
-          const bool v107 = v104 & v106;
+          i64 v147 = d_n;
+          asm volatile("" : "+l"(v147));
+          i64 v148 = d_length_52;
+          asm volatile("" : "+l"(v148));
+          i64 v149 = d_m;
+          asm volatile("" : "+l"(v149));
+          const i64 v150 = v149 / 4ll;
+          const i64 v151 = v150 > 0ll ? v150 : 0ll;
+          const i64 v152 = v151 + 127ll;
+          const i64 v153 = v152 / 128ll;
+          i64 v154 = (i64)rank;
+          asm volatile("" : "+l"(v154));
+          const i64 v155 = v154 * v150;
+          const bool v156 = (u64)b_bias % 16 == 0;
+          const bool v157 = (u64)b_out % 16 == 0;
+          const bool v158 = v156 & v157;
+          const i64 v159 = v147 % 8ll;
+          const bool v160 = v159 == 0ll;
+          const bool v161 = v158 & v160;
+          const i64 v162 = v147 % 8ll;
+          const bool v163 = v162 == 0ll;
+          const bool v164 = v161 & v163;
           wgmma_end_32(b_accumulator_128x64);
-          const i64 v108 = v81 + v64;
-          const i64 v109 = v108 - 1ll;
-          if ((d_length_33 != 0)) {
-            ring_release<8>(b_ring_8, v109);
+          const i64 v165 = v140 + v141;
+          const i64 v166 = v165 - 1ll;
+          const bool v167 = v141 > 0ll;
+          if (v167) {
+            ring_release<8>(b_ring_8, v166);
           }
-          const i64 v110 = quotient(v82, v90);
-          const i64 v111 = v110 * 8ll;
-          const i64 v112 = v95 - v111;
-          const i64 v113 = 8ll < v112 ? 8ll : v112;
-          const i64 v114 = v82 - quotient(v82, v90) * v90;
-          const i64 v115 = v114 - quotient(v114, v113) * v113;
-          const i64 v116 = v111 + v115;
-          const i64 v117 = v116 * 128ll;
-          const i64 v118 = quotient(v114, v113);
-          const i64 v119 = v118 * 64ll;
-          const i64 v120 = v92 - v117;
-          const i64 v121 = d_n - v119;
-          const i64 v122 = v83 * v96;
-          const i64 v123 = v117 * d_n;
-          const i64 v124 = v123 + v119;
-          const i64 v125 = v117 + v98;
-          const i64 v126 = v125 * d_n;
-          const i64 v127 = v126 + v119;
-          const i64 v128 = v123 % 8ll;
-          const bool v129 = v128 == 0ll;
-          const bool v130 = v107 & v129;
-          const i64 v131 = v126 % 8ll;
-          const bool v132 = v131 == 0ll;
-          const bool v133 = v130 & v132;
-          if ((d_length_27 != 0)) {
-            const bool v134 = (u64)b_slices % 16 == 0;
-            i64 v135 = d_n;
-            asm volatile("" : "+l"(v135));
-            const i64 v136 = v135 % 4ll;
-            const bool v137 = v136 == 0ll;
-            const bool v138 = v134 & v137;
-            const i64 v139 = v135 % 4ll;
-            const bool v140 = v139 == 0ll;
-            const bool v141 = v138 & v140;
-            const u32 tv142 = thread_here();
-            float* const pv142 = (float*)(b_patch_128x40 + tv142 / 32 * 640);
+          const i64 v168 = quotient(v134, v148);
+          const i64 v169 = v168 * 8ll;
+          const i64 v170 = v153 - v169;
+          const i64 v171 = 8ll < v170 ? 8ll : v170;
+          const i64 v172 = v134 - quotient(v134, v148) * v148;
+          const i64 v173 = v172 - quotient(v172, v171) * v171;
+          const i64 v174 = v169 + v173;
+          const i64 v175 = v174 * 128ll;
+          const i64 v176 = quotient(v172, v171);
+          const i64 v177 = v176 * 64ll;
+          const i64 v178 = v175 + 128ll;
+          const i64 v179 = v178 < v150 ? v178 : v150;
+          const i64 v180 = v179 - v175;
+          const i64 v181 = v126 + 1ll;
+          const bool v182 = v181 == v82;
+          const bool v183 = v123 | v182;
+          const i64 v184 = v150 - v175;
+          const i64 v185 = d_n - v177;
+          const i64 v186 = v175 * d_n;
+          const i64 v187 = v186 + v177;
+          const i64 v188 = v175 + v155;
+          const i64 v189 = v188 * d_n;
+          const i64 v190 = v189 + v177;
+          const i64 v191 = v127 + v128;
+          const i64 v192 = v186 % 8ll;
+          const bool v193 = v192 == 0ll;
+          const bool v194 = v164 & v193;
+          const i64 v195 = v189 % 8ll;
+          const bool v196 = v195 == 0ll;
+          const bool v197 = v194 & v196;
+          if (v183) {
+            Vec<float, 8> v198;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v198.v[l] = 5e-1f;
+            if (v123) {
+            } else {
+              i64 v200 = d_m;
+              asm volatile("" : "+l"(v200));
+              const i64 v201 = v200 / 4ll;
+              const i64 v202 = v201 + 127ll;
+              const i64 v203 = v202 / 128ll;
+              i64 v204 = d_n;
+              asm volatile("" : "+l"(v204));
+              const i64 v205 = v204 + 63ll;
+              const i64 v206 = v205 / 64ll;
+              const i64 v207 = v203 * v206;
+              const i64 v208 = v207 % 132ll;
+              const u32 v209 = *(b_launches + (i64)blockIdx.x);
+              const u32 v210 = v209 + 1u;
+              #pragma unroll 1
+              for (i64 v211 = threadIdx.x; v211 < v126; v211 += 256) {
+                const i64 v212 = v211 * v208;
+                const i64 v213 = v128 + v212;
+                wait_acquire_gpu(b_told_ + v213, v210, watch, (u32)(rank), 7u, (u32)(v213), 5u);
+              }
+              asm volatile("bar.sync 1, 256;" ::: "memory");
+              #pragma unroll 1
+              for (i64 v214 = 0ll; v214 < v126; v214++) {
+                const i64 v215 = v214 * v208;
+                const i64 v216 = v215 + v128;
+                if (group * 64 + thread_here() / 32 % 4 * 16 < v180) {
+                  add_piece_f32_8((const float4*)((const char*)b_pieces_ + (u64)v216 * 32768u) + thread_here(), b_accumulator_128x64);
+                }
+              }
+            }
+            const u32 tv217 = thread_here();
+            float* const pv217 = (float*)(b_patch_128x40 + tv217 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv142 = 0; cv142 < 2; cv142++) {
-              put_fragment_64_f32(pv142, b_accumulator_128x64, cv142, tv142 % 32);
-              if (v141) {
-                #pragma unroll 4
-                for (u32 lv142 = tv142 % 32; lv142 < 128; lv142 += 32) {
-                  const i64 v142 = (tv142 / 32 * 16 + lv142 / 8) * 16 + cv142 * 8 + lv142 % 8;
-                  const i64 v143 = v142 * 4ll;
-                  const i64 v144 = v143 / 64ll;
-                  const i64 v145 = v143 % 64ll;
-                  const bool v146 = v144 < v120;
-                  const bool v147 = v145 < v121;
-                  const bool v148 = v146 & v147;
-                  const i64 v149 = v117 + v144;
-                  const i64 v150 = v119 + v145;
-                  const i64 v151 = v144 * 64ll;
-                  const i64 v152 = v151 + v145;
-                  const i64 v153 = v122 + v149;
-                  const i64 v154 = v153 * d_n;
-                  const i64 v155 = v154 + v150;
-                  if (v148) {
-                    const Vec<float, 4> v156 = load_vec<float, 4>(pv142 + lv142 / 8 * 40 + lv142 % 8 * 4);
-                    store_vec(b_slices + v155, v156);
+            for (u32 cv217 = 0; cv217 < 2; cv217++) {
+              put_fragment_64_f32(pv217, b_accumulator_128x64, cv217, tv217 % 32);
+              if (v197) {
+                #pragma unroll 2
+                for (u32 lv217 = tv217 % 32; lv217 < 64; lv217 += 32) {
+                  const i64 v217 = (tv217 / 32 * 16 + lv217 / 4) * 8 + cv217 * 4 + lv217 % 4;
+                  const i64 v218 = v217 * 8ll;
+                  const i64 v219 = v218 / 64ll;
+                  const i64 v220 = v218 % 64ll;
+                  const bool v221 = v219 < v184;
+                  const bool v222 = v220 < v185;
+                  const bool v223 = v221 & v222;
+                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                  const i64 v224 = v219 * 64ll;
+                  const i64 v225 = v224 + v220;
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  const i64 v226 = v219 * d_n;
+                  const i64 v227 = v226 + v220;
+                  const i64 v228 = v227 + v187;
+                  const i64 v229 = v227 + v190;
+                  if (v223) {
+                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                    const Vec<float, 8> v230 = load_vec<float, 8>(pv217 + lv217 / 4 * 40 + lv217 % 4 * 8);
+                    // layer.coll:5: out = gather(silu(hidden), to: 0)
+                    Vec<float, 8> v231;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v231.v[l] = v198.v[l] * v230.v[l];
+                    const Vec<u16, 8> v232 = load_vec<u16, 8>(b_bias + v228);
+                    Vec<float, 8> v233;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v233.v[l] = bf16_to_f32(v232.v[l]);
+                    Vec<float, 8> v234;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v234.v[l] = v231.v[l] + v233.v[l];
+                    Vec<float, 8> v235;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v235.v[l] = fn_silu(v234.v[l]);
+                    Vec<u16, 8> v236;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v236.v[l] = f32_to_bf16(v235.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v229, v236);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv157 = tv142 % 32; lv157 < 512; lv157 += 32) {
-                  const i64 v157 = (tv142 / 32 * 16 + lv157 / 32) * 64 + cv142 * 32 + lv157 % 32;
-                  const i64 v158 = v157 / 64ll;
-                  const i64 v159 = v157 % 64ll;
-                  const bool v160 = v158 < v120;
-                  const bool v161 = v159 < v121;
-                  const bool v162 = v160 & v161;
-                  const i64 v163 = v117 + v158;
-                  const i64 v164 = v119 + v159;
-                  const i64 v165 = v158 * 64ll;
-                  const i64 v166 = v165 + v159;
-                  const i64 v167 = v122 + v163;
-                  const i64 v168 = v167 * d_n;
-                  const i64 v169 = v168 + v164;
-                  if (v162) {
-                    const float v170 = *(pv142 + lv157 / 32 * 40 + lv157 % 32 * 1);
-                    *(b_slices + v169) = v170;
+                for (u32 lv237 = tv217 % 32; lv237 < 512; lv237 += 32) {
+                  const i64 v237 = (tv217 / 32 * 16 + lv237 / 32) * 64 + cv217 * 32 + lv237 % 32;
+                  const i64 v238 = v237 / 64ll;
+                  const i64 v239 = v237 % 64ll;
+                  const bool v240 = v238 < v184;
+                  const bool v241 = v239 < v185;
+                  const bool v242 = v240 & v241;
+                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                  const i64 v243 = v238 * 64ll;
+                  const i64 v244 = v243 + v239;
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  const i64 v245 = v238 * d_n;
+                  const i64 v246 = v245 + v239;
+                  const i64 v247 = v246 + v187;
+                  const i64 v248 = v246 + v190;
+                  if (v242) {
+                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                    const float v249 = *(pv217 + lv237 / 32 * 40 + lv237 % 32 * 1);
+                    // layer.coll:5: out = gather(silu(hidden), to: 0)
+                    const float v250 = 5e-1f * v249;
+                    const u16 v251 = *(b_bias + v247);
+                    const float v252 = bf16_to_f32(v251);
+                    const float v253 = v250 + v252;
+                    const float v254 = fn_silu(v253);
+                    const u16 v255 = f32_to_bf16(v254);
+                    *(((u16*)b_out_peers.p[0ll]) + v248) = v255;
                   }
                 }
               }
             }
           } else {
-            Vec<float, 8> v171;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v171.v[l] = 5e-1f;
-            const u32 tv172 = thread_here();
-            float* const pv172 = (float*)(b_patch_128x40 + tv172 / 32 * 640);
-            #pragma unroll 1
-            for (u32 cv172 = 0; cv172 < 2; cv172++) {
-              put_fragment_64_f32(pv172, b_accumulator_128x64, cv172, tv172 % 32);
-              if (v133) {
-                #pragma unroll 2
-                for (u32 lv172 = tv172 % 32; lv172 < 64; lv172 += 32) {
-                  const i64 v172 = (tv172 / 32 * 16 + lv172 / 4) * 8 + cv172 * 4 + lv172 % 4;
-                  const i64 v173 = v172 * 8ll;
-                  const i64 v174 = v173 / 64ll;
-                  const i64 v175 = v173 % 64ll;
-                  const bool v176 = v174 < v120;
-                  const bool v177 = v175 < v121;
-                  const bool v178 = v176 & v177;
-                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v179 = v174 * 64ll;
-                  const i64 v180 = v179 + v175;
-                  // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v181 = v174 * d_n;
-                  const i64 v182 = v181 + v175;
-                  const i64 v183 = v182 + v124;
-                  const i64 v184 = v182 + v127;
-                  if (v178) {
-                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v185 = load_vec<float, 8>(pv172 + lv172 / 4 * 40 + lv172 % 4 * 8);
-                    // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v186;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v186.v[l] = v171.v[l] * v185.v[l];
-                    const Vec<u16, 8> v187 = load_vec<u16, 8>(b_bias + v183);
-                    Vec<float, 8> v188;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v188.v[l] = bf16_to_f32(v187.v[l]);
-                    Vec<float, 8> v189;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v189.v[l] = v186.v[l] + v188.v[l];
-                    Vec<float, 8> v190;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v190.v[l] = fn_silu(v189.v[l]);
-                    Vec<u16, 8> v191;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v191.v[l] = f32_to_bf16(v190.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v184, v191);
-                  }
-                }
-              } else {
-                #pragma unroll 1
-                for (u32 lv192 = tv172 % 32; lv192 < 512; lv192 += 32) {
-                  const i64 v192 = (tv172 / 32 * 16 + lv192 / 32) * 64 + cv172 * 32 + lv192 % 32;
-                  const i64 v193 = v192 / 64ll;
-                  const i64 v194 = v192 % 64ll;
-                  const bool v195 = v193 < v120;
-                  const bool v196 = v194 < v121;
-                  const bool v197 = v195 & v196;
-                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v198 = v193 * 64ll;
-                  const i64 v199 = v198 + v194;
-                  // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v200 = v193 * d_n;
-                  const i64 v201 = v200 + v194;
-                  const i64 v202 = v201 + v124;
-                  const i64 v203 = v201 + v127;
-                  if (v197) {
-                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v204 = *(pv172 + lv192 / 32 * 40 + lv192 % 32 * 1);
-                    // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v205 = 5e-1f * v204;
-                    const u16 v206 = *(b_bias + v202);
-                    const float v207 = bf16_to_f32(v206);
-                    const float v208 = v205 + v207;
-                    const float v209 = fn_silu(v208);
-                    const u16 v210 = f32_to_bf16(v209);
-                    *(((u16*)b_out_peers.p[0ll]) + v203) = v210;
-                  }
-                }
-              }
+            if (group * 64 + thread_here() / 32 % 4 * 16 < v180) {
+              put_piece_f32_8((float4*)((char*)b_pieces_ + (u64)v191 * 32768u) + thread_here(), b_accumulator_128x64);
+            }
+            const u32 v257 = *(b_launches + (i64)blockIdx.x);
+            const u32 v258 = v257 + 1u;
+            asm volatile("bar.sync 1, 256;" ::: "memory");
+            if (threadIdx.x < 1) {
+              const i64 v259 = threadIdx.x;
+              signal_set_release_gpu(b_told_ + v191, v258);
             }
           }
         }
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v211 = d_m;
-        asm volatile("" : "+l"(v211));
-        const i64 v212 = v211 / 4ll;
-        const i64 v213 = v212 > 0ll ? v212 : 0ll;
-        const i64 v214 = v213 + 127ll;
-        const i64 v215 = v214 / 128ll;
-        i64 v216 = d_length_36;
-        asm volatile("" : "+l"(v216));
-        i64 v218 = d_length_37;
-        asm volatile("" : "+l"(v218));
-        i64 v219 = d_length_38;
-        asm volatile("" : "+l"(v219));
+        i64 v260 = d_m;
+        asm volatile("" : "+l"(v260));
+        const i64 v261 = v260 / 4ll;
+        const i64 v262 = v261 > 0ll ? v261 : 0ll;
+        const i64 v263 = v262 + 127ll;
+        i64 v264 = d_n;
+        asm volatile("" : "+l"(v264));
+        const i64 v265 = v264 > 0ll ? v264 : 0ll;
+        const i64 v266 = v265 + 63ll;
+        const i64 v267 = v263 / 128ll;
+        const i64 v268 = v266 / 64ll;
+        const i64 v269 = v261 + 127ll;
+        const i64 v270 = v269 / 128ll;
+        const i64 v271 = v264 + 63ll;
+        const i64 v272 = v271 / 64ll;
+        const i64 v273 = v270 * v272;
+        const i64 v274 = v273 % 132ll;
+        const i64 v275 = v273 / 132ll;
+        const i64 v276 = v275 * 132ll;
+        const i64 v277 = v267 * v268;
+        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+        i64 v278 = d_k;
+        asm volatile("" : "+l"(v278));
+        // layer.coll:5: out = gather(silu(hidden), to: 0)
+        const i64 v279 = v278 + 63ll;
+        const i64 v280 = v279 / 64ll;
+        i64 v282 = d_length_50;
+        asm volatile("" : "+l"(v282));
+        const i64 v283 = v275 * v280;
+        i64 v284 = d_length_52;
+        asm volatile("" : "+l"(v284));
+        i64 v285 = d_length_51;
+        asm volatile("" : "+l"(v285));
+        const i64 v286 = v80 ? v285 : v277;
         #pragma unroll 1
-        for (i64 v220 = blockIdx.x; v220 < v219; v220 += gridDim.x) {
-          const i64 v221 = quotient(v220, (i64)gridDim.x);
-          const i64 v222 = v221 * v64;
-          const i64 v223 = v220 - quotient(v220, v216) * v216;
-          const i64 v224 = quotient(v220, v216);
-          const i64 v225 = quotient(v223, v218);
-          const i64 v226 = v225 * 8ll;
-          const i64 v227 = v215 - v226;
-          const i64 v228 = 8ll < v227 ? 8ll : v227;
-          const i64 v229 = v223 - quotient(v223, v218) * v218;
-          const i64 v230 = v229 - quotient(v229, v228) * v228;
-          const i64 v231 = v226 + v230;
-          const i64 v232 = v231 * 128ll;
-          const i64 v233 = quotient(v229, v228);
-          const i64 v234 = v233 * 64ll;
-          const i64 v235 = v224 * v64;
-          const i64 v236 = v235 + v64;
+        for (i64 v287 = blockIdx.x; v287 < v286; v287 += gridDim.x) {
+          const i64 v288 = quotient(v287, (i64)gridDim.x);
+          const bool v289 = v287 < v276;
+          const bool v290 = v80 ? v289 : true;
+          const i64 v291 = v287 - v276;
+          const i64 v292 = v291 > 0ll ? v291 : 0ll;
+          const i64 v293 = quotient(v292, v282);
+          const i64 v294 = v293 * v274;
+          const i64 v295 = v292 - v294;
+          const i64 v296 = v293 * v81;
+          const i64 v297 = v288 - v275;
+          const i64 v298 = v297 * v81;
+          const i64 v299 = v283 + v298;
+          const i64 v300 = v276 + v295;
+          const i64 v301 = v290 ? v287 : v300;
+          const i64 v302 = v290 ? 0ll : v296;
+          const i64 v303 = v296 + v81;
+          const i64 v304 = v303 < v280 ? v303 : v280;
+          const i64 v305 = v290 ? v280 : v304;
+          const i64 v306 = v288 * v280;
+          const i64 v307 = v290 ? v306 : v299;
+          const i64 v308 = quotient(v301, v284);
+          const i64 v309 = v308 * 8ll;
+          const i64 v310 = v267 - v309;
+          const i64 v311 = 8ll < v310 ? 8ll : v310;
+          const i64 v312 = v301 - quotient(v301, v284) * v284;
+          const i64 v313 = v312 - quotient(v312, v311) * v311;
+          const i64 v314 = v309 + v313;
+          const i64 v315 = v314 * 128ll;
+          const i64 v316 = quotient(v312, v311);
+          const i64 v317 = v316 * 64ll;
           #pragma unroll 1
-          for (i64 v237 = v235; v237 < v236; v237++) {
-            const i64 v238 = v237 - v235;
-            const i64 v239 = v222 + v238;
-            const i64 v240 = (u32)v239 % 8u;
-            const i64 v241 = v237 * 64ll;
-            if ((u32)v239 % 4 == threadIdx.x / 32 - 8) {
-              ring_acquire<8>(b_ring_8, v239);
+          for (i64 v318 = v302; v318 < v305; v318++) {
+            const i64 v319 = v318 - v302;
+            const i64 v320 = v307 + v319;
+            const i64 v321 = (u32)v320 % 8u;
+            const i64 v322 = v318 * 64ll;
+            if ((u32)v320 % 4 == threadIdx.x / 32 - 8) {
+              ring_acquire<8>(b_ring_8, v320);
               if (can_map(b_a, d_k)) {
-                const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v232);
+                const i64 left_ring_a_bf16_8x128x64 = (d_m / 4ll) - (v315);
                 filling.bytes += left_ring_a_bf16_8x128x64 <= 16 ? 2048 : left_ring_a_bf16_8x128x64 <= 64 ? 8192 : 16384;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v240 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v240), (int)(v241), (int)(v232));
+                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_8x128x64 + v321 * 8192 + s * 8192, left_ring_a_bf16_8x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_8x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<8>(b_ring_8, v321), (int)(v322), (int)(v315));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 128, 64>(b_ring_a_bf16_8x128x64 + v240 * 8192, b_a, d_k, (d_m / 4ll), d_k, v232, v241);
+                ring_copy<u16, 128, 64>(b_ring_a_bf16_8x128x64 + v321 * 8192, b_a, d_k, (d_m / 4ll), d_k, v315, v322);
               }
               if (can_map(b_b, d_n)) {
                 filling.bytes += 8192;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v240 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v240), (int)(v234), (int)(v241));
+                  for (int s = 0; s < 1; s++) ring_load(b_ring_b_bf16_8x64x64 + v321 * 4096 + s * 4096, &b_b_map_64x64, ring_full<8>(b_ring_8, v321), (int)(v317), (int)(v322));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 64, 64>(b_ring_b_bf16_8x64x64 + v240 * 4096, b_b, d_n, d_k, d_n, v241, v234);
+                ring_copy<u16, 64, 64>(b_ring_b_bf16_8x64x64 + v321 * 4096, b_b, d_n, d_k, d_n, v322, v317);
               }
-              ring_fill<8>(b_ring_8, v239, filling);
+              ring_fill<8>(b_ring_8, v320, filling);
             }
           }
         }
@@ -688,95 +796,144 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 208;");
         const u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
-        i64 v243 = d_length_40;
-        asm volatile("" : "+l"(v243));
-        i64 v244 = d_length_41;
-        asm volatile("" : "+l"(v244));
-        i64 v250 = d_length_47;
-        asm volatile("" : "+l"(v250));
+        i64 v323 = d_m;
+        asm volatile("" : "+l"(v323));
+        const i64 v324 = v323 / 4ll;
+        const i64 v325 = v324 > 0ll ? v324 : 0ll;
+        const i64 v326 = v325 + 127ll;
+        i64 v327 = d_n;
+        asm volatile("" : "+l"(v327));
+        const i64 v328 = v327 > 0ll ? v327 : 0ll;
+        const i64 v329 = v326 / 128ll;
+        const i64 v330 = v324 + 127ll;
+        const i64 v331 = v330 / 128ll;
+        const i64 v332 = v327 + 255ll;
+        const i64 v333 = v332 / 256ll;
+        const i64 v334 = v331 * v333;
+        const i64 v335 = v334 % 132ll;
+        const i64 v336 = v334 / 132ll;
+        const i64 v337 = v336 * 132ll;
+        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+        i64 v338 = d_k;
+        asm volatile("" : "+l"(v338));
+        // layer.coll:5: out = gather(silu(hidden), to: 0)
+        const i64 v339 = v338 + 63ll;
+        const i64 v340 = v339 / 64ll;
+        i64 v342 = d_length_55;
+        asm volatile("" : "+l"(v342));
+        const i64 v343 = v336 * v340;
+        const i64 v344 = v87 - 1ll;
+        const i64 v345 = v328 + v344;
+        const i64 v346 = quotient(v345, v87);
+        const i64 v347 = v329 * v346;
+        i64 v348 = d_length_56;
+        asm volatile("" : "+l"(v348));
+        const i64 v349 = v73 ? v348 : v347;
+        const bool v350 = v87 == 256ll;
+        const bool v351 = v87 == 224ll;
+        const bool v352 = v87 == 192ll;
+        const bool v353 = v87 == 160ll;
+        const i64 v354 = 8ll * v346;
         #pragma unroll 1
-        for (i64 v252 = blockIdx.x; v252 < v244; v252 += gridDim.x) {
-          const i64 v253 = quotient(v252, (i64)gridDim.x);
-          const i64 v254 = v253 * v61;
-          const i64 v255 = v252 - quotient(v252, v243) * v243;
-          const i64 v256 = quotient(v252, v243);
+        for (i64 v356 = blockIdx.x; v356 < v349; v356 += gridDim.x) {
+          const i64 v357 = quotient(v356, (i64)gridDim.x);
+          const bool v358 = v356 < v337;
+          const bool v359 = v73 ? v358 : true;
+          const i64 v360 = v356 - v337;
+          const i64 v361 = v360 > 0ll ? v360 : 0ll;
+          const i64 v362 = quotient(v361, v342);
+          const i64 v363 = v362 * v335;
+          const i64 v364 = v361 - v363;
+          const i64 v365 = v362 * v74;
+          const i64 v366 = v357 - v336;
+          const i64 v367 = v366 * v74;
+          const i64 v368 = v343 + v367;
+          const i64 v369 = v337 + v364;
+          const i64 v370 = v359 ? v356 : v369;
+          const i64 v371 = v359 ? 0ll : v365;
+          const i64 v372 = v365 + v74;
+          const i64 v373 = v372 < v340 ? v372 : v340;
+          const i64 v374 = v359 ? v340 : v373;
+          const i64 v375 = v357 * v340;
+          const i64 v376 = v359 ? v375 : v368;
+          const i64 v377 = v374 - v371;
           #pragma unroll
           for (int l = 0; l < sizeof(b_accumulator_128x256) / sizeof(*b_accumulator_128x256); l++) b_accumulator_128x256[l] = 0;
-          if ((d_length_42 != 0)) {
+          if (v350) {
             #pragma unroll 2
-            for (i64 v257 = 0ll; v257 < v61; v257++) {
-              const i64 v258 = v254 + v257;
-              ring_wait<4>(b_ring_4, v258);
-              const i64 v259 = (u32)v258 % 4u;
-              wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v259 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v259 * 2048u);
+            for (i64 v378 = 0ll; v378 < v377; v378++) {
+              const i64 v379 = v376 + v378;
+              ring_wait<4>(b_ring_4, v379);
+              const i64 v380 = (u32)v379 % 4u;
+              wgmma_m64n256k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v380 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v380 * 2048u);
               asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-              const bool v260 = v257 > 0ll;
-              const i64 v261 = v258 - 1ll;
-              if (v260) {
-                ring_release<4>(b_ring_4, v261);
+              const bool v381 = v378 > 0ll;
+              const i64 v382 = v379 - 1ll;
+              if (v381) {
+                ring_release<4>(b_ring_4, v382);
               }
             }
             wgmma_end_128(b_accumulator_128x256);
           } else {
-            if ((d_length_43 != 0)) {
+            if (v351) {
               #pragma unroll 2
-              for (i64 v262 = 0ll; v262 < v61; v262++) {
-                const i64 v263 = v254 + v262;
-                ring_wait<4>(b_ring_4, v263);
-                const i64 v264 = (u32)v263 % 4u;
-                wgmma_m64n224k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v264 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v264 * 2048u);
+              for (i64 v383 = 0ll; v383 < v377; v383++) {
+                const i64 v384 = v376 + v383;
+                ring_wait<4>(b_ring_4, v384);
+                const i64 v385 = (u32)v384 % 4u;
+                wgmma_m64n224k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v385 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v385 * 2048u);
                 asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-                const bool v265 = v262 > 0ll;
-                const i64 v266 = v263 - 1ll;
-                if (v265) {
-                  ring_release<4>(b_ring_4, v266);
+                const bool v386 = v383 > 0ll;
+                const i64 v387 = v384 - 1ll;
+                if (v386) {
+                  ring_release<4>(b_ring_4, v387);
                 }
               }
               wgmma_end_128(b_accumulator_128x256);
             } else {
-              if ((d_length_44 != 0)) {
+              if (v352) {
                 #pragma unroll 2
-                for (i64 v267 = 0ll; v267 < v61; v267++) {
-                  const i64 v268 = v254 + v267;
-                  ring_wait<4>(b_ring_4, v268);
-                  const i64 v269 = (u32)v268 % 4u;
-                  wgmma_m64n192k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v269 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v269 * 2048u);
+                for (i64 v388 = 0ll; v388 < v377; v388++) {
+                  const i64 v389 = v376 + v388;
+                  ring_wait<4>(b_ring_4, v389);
+                  const i64 v390 = (u32)v389 % 4u;
+                  wgmma_m64n192k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v390 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v390 * 2048u);
                   asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-                  const bool v270 = v267 > 0ll;
-                  const i64 v271 = v268 - 1ll;
-                  if (v270) {
-                    ring_release<4>(b_ring_4, v271);
+                  const bool v391 = v388 > 0ll;
+                  const i64 v392 = v389 - 1ll;
+                  if (v391) {
+                    ring_release<4>(b_ring_4, v392);
                   }
                 }
                 wgmma_end_128(b_accumulator_128x256);
               } else {
-                if ((d_length_45 != 0)) {
+                if (v353) {
                   #pragma unroll 2
-                  for (i64 v272 = 0ll; v272 < v61; v272++) {
-                    const i64 v273 = v254 + v272;
-                    ring_wait<4>(b_ring_4, v273);
-                    const i64 v274 = (u32)v273 % 4u;
-                    wgmma_m64n160k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v274 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v274 * 2048u);
+                  for (i64 v393 = 0ll; v393 < v377; v393++) {
+                    const i64 v394 = v376 + v393;
+                    ring_wait<4>(b_ring_4, v394);
+                    const i64 v395 = (u32)v394 % 4u;
+                    wgmma_m64n160k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v395 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v395 * 2048u);
                     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-                    const bool v275 = v272 > 0ll;
-                    const i64 v276 = v273 - 1ll;
-                    if (v275) {
-                      ring_release<4>(b_ring_4, v276);
+                    const bool v396 = v393 > 0ll;
+                    const i64 v397 = v394 - 1ll;
+                    if (v396) {
+                      ring_release<4>(b_ring_4, v397);
                     }
                   }
                   wgmma_end_128(b_accumulator_128x256);
                 } else {
                   #pragma unroll 2
-                  for (i64 v277 = 0ll; v277 < v61; v277++) {
-                    const i64 v278 = v254 + v277;
-                    ring_wait<4>(b_ring_4, v278);
-                    const i64 v279 = (u32)v278 % 4u;
-                    wgmma_m64n128k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v279 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v279 * 2048u);
+                  for (i64 v398 = 0ll; v398 < v377; v398++) {
+                    const i64 v399 = v376 + v398;
+                    ring_wait<4>(b_ring_4, v399);
+                    const i64 v400 = (u32)v399 % 4u;
+                    wgmma_m64n128k16_bf16_nt_64(b_accumulator_128x256, tile_descriptor(ring_address(b_ring_a_bf16_4x128x64) + group * 8192, 16) + (u32)v400 * 1024u, tile_descriptor(ring_address(b_ring_b_bf16_4x64x256), 8192) + (u32)v400 * 2048u);
                     asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");
-                    const bool v280 = v277 > 0ll;
-                    const i64 v281 = v278 - 1ll;
-                    if (v280) {
-                      ring_release<4>(b_ring_4, v281);
+                    const bool v401 = v398 > 0ll;
+                    const i64 v402 = v399 - 1ll;
+                    if (v401) {
+                      ring_release<4>(b_ring_4, v402);
                     }
                   }
                   wgmma_end_128(b_accumulator_128x256);
@@ -784,274 +941,294 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
               }
             }
           }
-          i64 v282 = d_m;
-          asm volatile("" : "+l"(v282));
-          const i64 v283 = v282 / 4ll;
-          const i64 v284 = v283 > 0ll ? v283 : 0ll;
-          const i64 v285 = v284 + 127ll;
-          const i64 v286 = v285 / 128ll;
-          const i64 v287 = v282 / 4ll;
-          i64 v288 = (i64)rank;
-          asm volatile("" : "+l"(v288));
-          const i64 v289 = v288 * v283;
-          const bool v290 = (u64)b_bias % 16 == 0;
-          const bool v291 = (u64)b_out % 16 == 0;
-          const bool v292 = v290 & v291;
-          i64 v293 = d_n;
-          asm volatile("" : "+l"(v293));
-          const i64 v294 = v293 % 8ll;
-          const bool v295 = v294 == 0ll;
-          const bool v296 = v292 & v295;
-          const i64 v297 = v293 % 8ll;
-          const bool v298 = v297 == 0ll;
-          const bool v299 = v296 & v298;
-          const i64 v300 = v254 + v61;
-          const i64 v301 = v300 - 1ll;
-          if ((d_length_46 != 0)) {
-            ring_release<4>(b_ring_4, v301);
+          i64 v403 = d_m;
+          asm volatile("" : "+l"(v403));
+          const i64 v404 = v403 / 4ll;
+          const i64 v405 = v404 > 0ll ? v404 : 0ll;
+          const i64 v406 = v405 + 127ll;
+          const i64 v407 = v406 / 128ll;
+          i64 v408 = (i64)rank;
+          asm volatile("" : "+l"(v408));
+          const i64 v409 = v408 * v404;
+          const bool v410 = (u64)b_bias % 16 == 0;
+          const bool v411 = (u64)b_out % 16 == 0;
+          const bool v412 = v410 & v411;
+          i64 v413 = d_n;
+          asm volatile("" : "+l"(v413));
+          const i64 v414 = v413 % 8ll;
+          const bool v415 = v414 == 0ll;
+          const bool v416 = v412 & v415;
+          const i64 v417 = v413 % 8ll;
+          const bool v418 = v417 == 0ll;
+          const bool v419 = v416 & v418;
+          const i64 v420 = v376 + v377;
+          const i64 v421 = v420 - 1ll;
+          const bool v422 = v377 > 0ll;
+          if (v422) {
+            ring_release<4>(b_ring_4, v421);
           }
-          const i64 v302 = quotient(v255, v250);
-          const i64 v303 = v302 * 8ll;
-          const i64 v304 = v286 - v303;
-          const i64 v305 = 8ll < v304 ? 8ll : v304;
-          const i64 v306 = v255 - quotient(v255, v250) * v250;
-          const i64 v307 = v306 - quotient(v306, v305) * v305;
-          const i64 v308 = v303 + v307;
-          const i64 v309 = v308 * 128ll;
-          const i64 v310 = quotient(v306, v305);
-          const i64 v311 = v310 * v67;
-          const i64 v312 = v311 * 32ll;
-          const i64 v313 = v283 - v309;
-          const i64 v314 = d_n - v312;
-          const i64 v315 = v256 * v287;
-          const i64 v316 = v309 * d_n;
-          const i64 v317 = v316 + v312;
-          const i64 v318 = v309 + v289;
-          const i64 v319 = v318 * d_n;
-          const i64 v320 = v319 + v312;
-          const i64 v321 = v316 % 8ll;
-          const bool v322 = v321 == 0ll;
-          const bool v323 = v299 & v322;
-          const i64 v324 = v319 % 8ll;
-          const bool v325 = v324 == 0ll;
-          const bool v326 = v323 & v325;
-          if ((d_length_16 != 0)) {
-            const bool v327 = (u64)b_slices % 16 == 0;
-            i64 v328 = d_n;
-            asm volatile("" : "+l"(v328));
-            const i64 v329 = v328 % 4ll;
-            const bool v330 = v329 == 0ll;
-            const bool v331 = v327 & v330;
-            const i64 v332 = v328 % 4ll;
-            const bool v333 = v332 == 0ll;
-            const bool v334 = v331 & v333;
-            const u32 tv335 = thread_here();
-            float* const pv335 = (float*)(b_patch_128x40 + tv335 / 32 * 640);
+          const i64 v423 = quotient(v370, v354);
+          const i64 v424 = v423 * 8ll;
+          const i64 v425 = v407 - v424;
+          const i64 v426 = 8ll < v425 ? 8ll : v425;
+          const i64 v427 = v370 - quotient(v370, v354) * v354;
+          const i64 v428 = v427 - quotient(v427, v426) * v426;
+          const i64 v429 = v424 + v428;
+          const i64 v430 = v429 * 128ll;
+          const i64 v431 = quotient(v427, v426);
+          const i64 v432 = v431 * v85;
+          const i64 v433 = v432 * 32ll;
+          const i64 v434 = v430 + 128ll;
+          const i64 v435 = v434 < v404 ? v434 : v404;
+          const i64 v436 = v435 - v430;
+          const i64 v437 = v362 + 1ll;
+          const bool v438 = v437 == v75;
+          const bool v439 = v359 | v438;
+          const i64 v440 = v404 - v430;
+          const i64 v441 = d_n - v433;
+          const i64 v442 = v430 * d_n;
+          const i64 v443 = v442 + v433;
+          const i64 v444 = v430 + v409;
+          const i64 v445 = v444 * d_n;
+          const i64 v446 = v445 + v433;
+          const i64 v447 = v363 + v364;
+          const i64 v448 = v442 % 8ll;
+          const bool v449 = v448 == 0ll;
+          const bool v450 = v419 & v449;
+          const i64 v451 = v445 % 8ll;
+          const bool v452 = v451 == 0ll;
+          const bool v453 = v450 & v452;
+          if (v439) {
+            Vec<float, 8> v454;
+            #pragma unroll
+            for (int l = 0; l < 8; l++) v454.v[l] = 5e-1f;
+            if (v359) {
+            } else {
+              i64 v456 = d_m;
+              asm volatile("" : "+l"(v456));
+              const i64 v457 = v456 / 4ll;
+              const i64 v458 = v457 + 127ll;
+              const i64 v459 = v458 / 128ll;
+              i64 v460 = d_n;
+              asm volatile("" : "+l"(v460));
+              const i64 v461 = v460 + 255ll;
+              const i64 v462 = v461 / 256ll;
+              const i64 v463 = v459 * v462;
+              const i64 v464 = v463 % 132ll;
+              const u32 v465 = *(b_launches + (i64)blockIdx.x);
+              const u32 v466 = v465 + 1u;
+              #pragma unroll 1
+              for (i64 v467 = threadIdx.x; v467 < v362; v467 += 256) {
+                const i64 v468 = v467 * v464;
+                const i64 v469 = v364 + v468;
+                wait_acquire_gpu(b_told + v469, v466, watch, (u32)(rank), 5u, (u32)(v469), 5u);
+              }
+              asm volatile("bar.sync 1, 256;" ::: "memory");
+              #pragma unroll 1
+              for (i64 v470 = 0ll; v470 < v362; v470++) {
+                const i64 v471 = v470 * v464;
+                const i64 v472 = v471 + v364;
+                if (group * 64 + thread_here() / 32 % 4 * 16 < v436) {
+                  add_piece_f32_32((const float4*)((const char*)b_pieces + (u64)v472 * 131072u) + thread_here(), b_accumulator_128x256);
+                }
+              }
+            }
+            const u32 tv473 = thread_here();
+            float* const pv473 = (float*)(b_patch_128x40 + tv473 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv335 = 0; cv335 < 8; cv335++) {
-              put_fragment_256_f32(pv335, b_accumulator_128x256, cv335, tv335 % 32);
-              if (v334) {
-                #pragma unroll 4
-                for (u32 lv335 = tv335 % 32; lv335 < 128; lv335 += 32) {
-                  const i64 v335 = (tv335 / 32 * 16 + lv335 / 8) * 64 + cv335 * 8 + lv335 % 8;
-                  const i64 v336 = v335 * 4ll;
-                  const i64 v337 = v336 / 256ll;
-                  const i64 v338 = v336 % 256ll;
-                  const bool v339 = v337 < v313;
-                  const bool v340 = v338 < v314;
-                  const bool v341 = v339 & v340;
-                  const bool v342 = v338 < v68;
-                  const bool v343 = v341 & v342;
-                  const i64 v344 = v309 + v337;
-                  const i64 v345 = v312 + v338;
-                  const i64 v346 = v337 * 256ll;
-                  const i64 v347 = v346 + v338;
-                  const i64 v348 = v315 + v344;
-                  const i64 v349 = v348 * d_n;
-                  const i64 v350 = v349 + v345;
-                  if (v343) {
-                    const Vec<float, 4> v351 = load_vec<float, 4>(pv335 + lv335 / 8 * 40 + lv335 % 8 * 4);
-                    store_vec(b_slices + v350, v351);
+            for (u32 cv473 = 0; cv473 < 8; cv473++) {
+              put_fragment_256_f32(pv473, b_accumulator_128x256, cv473, tv473 % 32);
+              if (v453) {
+                #pragma unroll 2
+                for (u32 lv473 = tv473 % 32; lv473 < 64; lv473 += 32) {
+                  const i64 v473 = (tv473 / 32 * 16 + lv473 / 4) * 32 + cv473 * 4 + lv473 % 4;
+                  const i64 v474 = v473 * 8ll;
+                  const i64 v475 = v474 / 256ll;
+                  const i64 v476 = v474 % 256ll;
+                  const bool v477 = v475 < v440;
+                  const bool v478 = v476 < v441;
+                  const bool v479 = v477 & v478;
+                  const bool v480 = v476 < v87;
+                  const bool v481 = v479 & v480;
+                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                  const i64 v482 = v475 * 256ll;
+                  const i64 v483 = v482 + v476;
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  const i64 v484 = v475 * d_n;
+                  const i64 v485 = v484 + v476;
+                  const i64 v486 = v485 + v443;
+                  const i64 v487 = v485 + v446;
+                  if (v481) {
+                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                    const Vec<float, 8> v488 = load_vec<float, 8>(pv473 + lv473 / 4 * 40 + lv473 % 4 * 8);
+                    // layer.coll:5: out = gather(silu(hidden), to: 0)
+                    Vec<float, 8> v489;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v489.v[l] = v454.v[l] * v488.v[l];
+                    const Vec<u16, 8> v490 = load_vec<u16, 8>(b_bias + v486);
+                    Vec<float, 8> v491;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v491.v[l] = bf16_to_f32(v490.v[l]);
+                    Vec<float, 8> v492;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v492.v[l] = v489.v[l] + v491.v[l];
+                    Vec<float, 8> v493;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v493.v[l] = fn_silu(v492.v[l]);
+                    Vec<u16, 8> v494;
+                    #pragma unroll
+                    for (int l = 0; l < 8; l++) v494.v[l] = f32_to_bf16(v493.v[l]);
+                    store_vec(((u16*)b_out_peers.p[0ll]) + v487, v494);
                   }
                 }
               } else {
                 #pragma unroll 1
-                for (u32 lv352 = tv335 % 32; lv352 < 512; lv352 += 32) {
-                  const i64 v352 = (tv335 / 32 * 16 + lv352 / 32) * 256 + cv335 * 32 + lv352 % 32;
-                  const i64 v353 = v352 / 256ll;
-                  const i64 v354 = v352 % 256ll;
-                  const bool v355 = v353 < v313;
-                  const bool v356 = v354 < v314;
-                  const bool v357 = v355 & v356;
-                  const bool v358 = v354 < v68;
-                  const bool v359 = v357 & v358;
-                  const i64 v360 = v309 + v353;
-                  const i64 v361 = v312 + v354;
-                  const i64 v362 = v353 * 256ll;
-                  const i64 v363 = v362 + v354;
-                  const i64 v364 = v315 + v360;
-                  const i64 v365 = v364 * d_n;
-                  const i64 v366 = v365 + v361;
-                  if (v359) {
-                    const float v367 = *(pv335 + lv352 / 32 * 40 + lv352 % 32 * 1);
-                    *(b_slices + v366) = v367;
+                for (u32 lv495 = tv473 % 32; lv495 < 512; lv495 += 32) {
+                  const i64 v495 = (tv473 / 32 * 16 + lv495 / 32) * 256 + cv473 * 32 + lv495 % 32;
+                  const i64 v496 = v495 / 256ll;
+                  const i64 v497 = v495 % 256ll;
+                  const bool v498 = v496 < v440;
+                  const bool v499 = v497 < v441;
+                  const bool v500 = v498 & v499;
+                  const bool v501 = v497 < v87;
+                  const bool v502 = v500 & v501;
+                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                  const i64 v503 = v496 * 256ll;
+                  const i64 v504 = v503 + v497;
+                  // layer.coll:5: out = gather(silu(hidden), to: 0)
+                  const i64 v505 = v496 * d_n;
+                  const i64 v506 = v505 + v497;
+                  const i64 v507 = v506 + v443;
+                  const i64 v508 = v506 + v446;
+                  if (v502) {
+                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+                    const float v509 = *(pv473 + lv495 / 32 * 40 + lv495 % 32 * 1);
+                    // layer.coll:5: out = gather(silu(hidden), to: 0)
+                    const float v510 = 5e-1f * v509;
+                    const u16 v511 = *(b_bias + v507);
+                    const float v512 = bf16_to_f32(v511);
+                    const float v513 = v510 + v512;
+                    const float v514 = fn_silu(v513);
+                    const u16 v515 = f32_to_bf16(v514);
+                    *(((u16*)b_out_peers.p[0ll]) + v508) = v515;
                   }
                 }
               }
             }
           } else {
-            Vec<float, 8> v368;
-            #pragma unroll
-            for (int l = 0; l < 8; l++) v368.v[l] = 5e-1f;
-            const u32 tv369 = thread_here();
-            float* const pv369 = (float*)(b_patch_128x40 + tv369 / 32 * 640);
-            #pragma unroll 1
-            for (u32 cv369 = 0; cv369 < 8; cv369++) {
-              put_fragment_256_f32(pv369, b_accumulator_128x256, cv369, tv369 % 32);
-              if (v326) {
-                #pragma unroll 2
-                for (u32 lv369 = tv369 % 32; lv369 < 64; lv369 += 32) {
-                  const i64 v369 = (tv369 / 32 * 16 + lv369 / 4) * 32 + cv369 * 4 + lv369 % 4;
-                  const i64 v370 = v369 * 8ll;
-                  const i64 v371 = v370 / 256ll;
-                  const i64 v372 = v370 % 256ll;
-                  const bool v373 = v371 < v313;
-                  const bool v374 = v372 < v314;
-                  const bool v375 = v373 & v374;
-                  const bool v376 = v372 < v68;
-                  const bool v377 = v375 & v376;
-                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v378 = v371 * 256ll;
-                  const i64 v379 = v378 + v372;
-                  // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v380 = v371 * d_n;
-                  const i64 v381 = v380 + v372;
-                  const i64 v382 = v381 + v317;
-                  const i64 v383 = v381 + v320;
-                  if (v377) {
-                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const Vec<float, 8> v384 = load_vec<float, 8>(pv369 + lv369 / 4 * 40 + lv369 % 4 * 8);
-                    // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    Vec<float, 8> v385;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v385.v[l] = v368.v[l] * v384.v[l];
-                    const Vec<u16, 8> v386 = load_vec<u16, 8>(b_bias + v382);
-                    Vec<float, 8> v387;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v387.v[l] = bf16_to_f32(v386.v[l]);
-                    Vec<float, 8> v388;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v388.v[l] = v385.v[l] + v387.v[l];
-                    Vec<float, 8> v389;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v389.v[l] = fn_silu(v388.v[l]);
-                    Vec<u16, 8> v390;
-                    #pragma unroll
-                    for (int l = 0; l < 8; l++) v390.v[l] = f32_to_bf16(v389.v[l]);
-                    store_vec(((u16*)b_out_peers.p[0ll]) + v383, v390);
-                  }
-                }
-              } else {
-                #pragma unroll 1
-                for (u32 lv391 = tv369 % 32; lv391 < 512; lv391 += 32) {
-                  const i64 v391 = (tv369 / 32 * 16 + lv391 / 32) * 256 + cv369 * 32 + lv391 % 32;
-                  const i64 v392 = v391 / 256ll;
-                  const i64 v393 = v391 % 256ll;
-                  const bool v394 = v392 < v313;
-                  const bool v395 = v393 < v314;
-                  const bool v396 = v394 & v395;
-                  const bool v397 = v393 < v68;
-                  const bool v398 = v396 & v397;
-                  // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                  const i64 v399 = v392 * 256ll;
-                  const i64 v400 = v399 + v393;
-                  // layer.coll:5: out = gather(silu(hidden), to: 0)
-                  const i64 v401 = v392 * d_n;
-                  const i64 v402 = v401 + v393;
-                  const i64 v403 = v402 + v317;
-                  const i64 v404 = v402 + v320;
-                  if (v398) {
-                    // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-                    const float v405 = *(pv369 + lv391 / 32 * 40 + lv391 % 32 * 1);
-                    // layer.coll:5: out = gather(silu(hidden), to: 0)
-                    const float v406 = 5e-1f * v405;
-                    const u16 v407 = *(b_bias + v403);
-                    const float v408 = bf16_to_f32(v407);
-                    const float v409 = v406 + v408;
-                    const float v410 = fn_silu(v409);
-                    const u16 v411 = f32_to_bf16(v410);
-                    *(((u16*)b_out_peers.p[0ll]) + v404) = v411;
-                  }
-                }
-              }
+            if (group * 64 + thread_here() / 32 % 4 * 16 < v436) {
+              put_piece_f32_32((float4*)((char*)b_pieces + (u64)v447 * 131072u) + thread_here(), b_accumulator_128x256);
+            }
+            const u32 v517 = *(b_launches + (i64)blockIdx.x);
+            const u32 v518 = v517 + 1u;
+            asm volatile("bar.sync 1, 256;" ::: "memory");
+            if (threadIdx.x < 1) {
+              const i64 v519 = threadIdx.x;
+              signal_set_release_gpu(b_told + v447, v518);
             }
           }
         }
       } else {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 88;");
         Filling filling = {0, false};
-        i64 v412 = d_m;
-        asm volatile("" : "+l"(v412));
-        const i64 v413 = v412 / 4ll;
-        const i64 v414 = v413 > 0ll ? v413 : 0ll;
-        const i64 v415 = v414 + 127ll;
-        const i64 v416 = v415 / 128ll;
-        i64 v418 = d_length_40;
-        asm volatile("" : "+l"(v418));
-        i64 v419 = d_length_41;
-        asm volatile("" : "+l"(v419));
-        i64 v420 = d_length_47;
-        asm volatile("" : "+l"(v420));
+        i64 v520 = d_m;
+        asm volatile("" : "+l"(v520));
+        const i64 v521 = v520 / 4ll;
+        const i64 v522 = v521 > 0ll ? v521 : 0ll;
+        const i64 v523 = v522 + 127ll;
+        i64 v524 = d_n;
+        asm volatile("" : "+l"(v524));
+        const i64 v525 = v524 > 0ll ? v524 : 0ll;
+        const i64 v526 = v523 / 128ll;
+        const i64 v527 = v521 + 127ll;
+        const i64 v528 = v527 / 128ll;
+        const i64 v529 = v524 + 255ll;
+        const i64 v530 = v529 / 256ll;
+        const i64 v531 = v528 * v530;
+        const i64 v532 = v531 % 132ll;
+        const i64 v533 = v531 / 132ll;
+        const i64 v534 = v533 * 132ll;
+        // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
+        i64 v535 = d_k;
+        asm volatile("" : "+l"(v535));
+        // layer.coll:5: out = gather(silu(hidden), to: 0)
+        const i64 v536 = v535 + 63ll;
+        const i64 v537 = v536 / 64ll;
+        i64 v539 = d_length_55;
+        asm volatile("" : "+l"(v539));
+        const i64 v540 = v533 * v537;
+        const i64 v541 = v87 - 1ll;
+        const i64 v542 = v525 + v541;
+        const i64 v543 = quotient(v542, v87);
+        const i64 v544 = v526 * v543;
+        i64 v545 = d_length_56;
+        asm volatile("" : "+l"(v545));
+        const i64 v546 = v73 ? v545 : v544;
+        const i64 v547 = 8ll * v543;
         #pragma unroll 1
-        for (i64 v421 = blockIdx.x; v421 < v419; v421 += gridDim.x) {
-          const i64 v422 = quotient(v421, (i64)gridDim.x);
-          const i64 v423 = v422 * v61;
-          const i64 v424 = v421 - quotient(v421, v418) * v418;
-          const i64 v425 = quotient(v421, v418);
-          const i64 v426 = quotient(v424, v420);
-          const i64 v427 = v426 * 8ll;
-          const i64 v428 = v416 - v427;
-          const i64 v429 = 8ll < v428 ? 8ll : v428;
-          const i64 v430 = v424 - quotient(v424, v420) * v420;
-          const i64 v431 = v430 - quotient(v430, v429) * v429;
-          const i64 v432 = v427 + v431;
-          const i64 v433 = v432 * 128ll;
-          const i64 v434 = quotient(v430, v429);
-          const i64 v435 = v434 * v67;
-          const i64 v436 = v435 * 32ll;
-          const i64 v437 = v425 * v61;
-          const i64 v438 = v437 + v61;
+        for (i64 v548 = blockIdx.x; v548 < v546; v548 += gridDim.x) {
+          const i64 v549 = quotient(v548, (i64)gridDim.x);
+          const bool v550 = v548 < v534;
+          const bool v551 = v73 ? v550 : true;
+          const i64 v552 = v548 - v534;
+          const i64 v553 = v552 > 0ll ? v552 : 0ll;
+          const i64 v554 = quotient(v553, v539);
+          const i64 v555 = v554 * v532;
+          const i64 v556 = v553 - v555;
+          const i64 v557 = v554 * v74;
+          const i64 v558 = v549 - v533;
+          const i64 v559 = v558 * v74;
+          const i64 v560 = v540 + v559;
+          const i64 v561 = v534 + v556;
+          const i64 v562 = v551 ? v548 : v561;
+          const i64 v563 = v551 ? 0ll : v557;
+          const i64 v564 = v557 + v74;
+          const i64 v565 = v564 < v537 ? v564 : v537;
+          const i64 v566 = v551 ? v537 : v565;
+          const i64 v567 = v549 * v537;
+          const i64 v568 = v551 ? v567 : v560;
+          const i64 v569 = quotient(v562, v547);
+          const i64 v570 = v569 * 8ll;
+          const i64 v571 = v526 - v570;
+          const i64 v572 = 8ll < v571 ? 8ll : v571;
+          const i64 v573 = v562 - quotient(v562, v547) * v547;
+          const i64 v574 = v573 - quotient(v573, v572) * v572;
+          const i64 v575 = v570 + v574;
+          const i64 v576 = v575 * 128ll;
+          const i64 v577 = quotient(v573, v572);
+          const i64 v578 = v577 * v85;
+          const i64 v579 = v578 * 32ll;
           #pragma unroll 1
-          for (i64 v439 = v437; v439 < v438; v439++) {
-            const i64 v440 = v439 - v437;
-            const i64 v441 = v423 + v440;
-            const i64 v442 = (u32)v441 % 4u;
-            const i64 v443 = v439 * 64ll;
-            if ((u32)v441 % 4 == threadIdx.x / 32 - 8) {
-              ring_acquire<4>(b_ring_4, v441);
+          for (i64 v580 = v563; v580 < v566; v580++) {
+            const i64 v581 = v580 - v563;
+            const i64 v582 = v568 + v581;
+            const i64 v583 = (u32)v582 % 4u;
+            const i64 v584 = v580 * 64ll;
+            if ((u32)v582 % 4 == threadIdx.x / 32 - 8) {
+              ring_acquire<4>(b_ring_4, v582);
               if (can_map(b_a, d_k)) {
-                const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v433);
+                const i64 left_ring_a_bf16_4x128x64 = (d_m / 4ll) - (v576);
                 filling.bytes += left_ring_a_bf16_4x128x64 <= 16 ? 2048 : left_ring_a_bf16_4x128x64 <= 64 ? 8192 : 16384;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v442 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v442), (int)(v443), (int)(v433));
+                  for (int s = 0; s < 1; s++) ring_load(b_ring_a_bf16_4x128x64 + v583 * 8192 + s * 8192, left_ring_a_bf16_4x128x64 <= 16 ? &b_a_map_16x64 : left_ring_a_bf16_4x128x64 <= 64 ? &b_a_map_64x64 : &b_a_map_128x64, ring_full<4>(b_ring_4, v583), (int)(v584), (int)(v576));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 128, 64>(b_ring_a_bf16_4x128x64 + v442 * 8192, b_a, d_k, (d_m / 4ll), d_k, v433, v443);
+                ring_copy<u16, 128, 64>(b_ring_a_bf16_4x128x64 + v583 * 8192, b_a, d_k, (d_m / 4ll), d_k, v576, v584);
               }
               if (can_map(b_b, d_n)) {
-                const int boxes_ring_b_bf16_4x64x256 = (int)((v68 + 63) / 64);
+                const int boxes_ring_b_bf16_4x64x256 = (int)((v87 + 63) / 64);
                 filling.bytes += boxes_ring_b_bf16_4x64x256 * 8192;
                 if (threadIdx.x % 32 == 0) {
                   #pragma unroll
-                  for (int s = 0; s < 4; s++) if (s < boxes_ring_b_bf16_4x64x256) ring_load(b_ring_b_bf16_4x64x256 + v442 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v442), (int)(v436) + s * 64, (int)(v443));
+                  for (int s = 0; s < 4; s++) if (s < boxes_ring_b_bf16_4x64x256) ring_load(b_ring_b_bf16_4x64x256 + v583 * 16384 + s * 4096, &b_b_map_64x64, ring_full<4>(b_ring_4, v583), (int)(v579) + s * 64, (int)(v584));
                 }
               } else {
                 filling.by_threads = true;
-                ring_copy<u16, 64, 256>(b_ring_b_bf16_4x64x256 + v442 * 16384, b_b, d_n, d_k, (v436 + v68 < d_n ? v436 + v68 : d_n), v443, v436);
+                ring_copy<u16, 64, 256>(b_ring_b_bf16_4x64x256 + v583 * 16384, b_b, d_n, d_k, (v579 + v87 < d_n ? v579 + v87 : d_n), v584, v579);
               }
-              ring_fill<4>(b_ring_4, v441, filling);
+              ring_fill<4>(b_ring_4, v582, filling);
             }
           }
         }
@@ -1064,481 +1241,53 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
       }
     }
   }
-  i64 v447 = (i64)rank;
-  asm volatile("" : "+l"(v447));
-  const bool v449 = v447 == 1ll;
-  const bool v450 = v447 == 2ll;
-  const bool v451 = v447 == 3ll;
-  const i64 v453 = (i64)blockIdx.x * 4ll;
-  const i64 v454 = v453 + v447;
-  const bool v455 = v447 == 0ll;
-  i64 v456 = d_length_48;
-  asm volatile("" : "+l"(v456));
-  if ((d_length_49 != 0)) {
-    const i64 v459 = (i64)blockIdx.x * 4ll;
-    i64 v460 = (i64)rank;
-    asm volatile("" : "+l"(v460));
-    const i64 v461 = v459 + v460;
-    const i64 v463 = v460 % 4ll;
-    const bool v464 = (u64)b_slices % 16 == 0;
-    const bool v465 = (u64)b_bias % 16 == 0;
-    const bool v466 = v464 & v465;
-    const bool v467 = (u64)b_out % 16 == 0;
-    const bool v468 = v466 & v467;
-    i64 v469 = d_n;
-    asm volatile("" : "+l"(v469));
-    i64 v470 = d_n;
-    asm volatile("" : "+l"(v470));
-    const i64 v471 = v470 % 8ll;
-    const bool v472 = v471 == 0ll;
-    const bool v473 = v468 & v472;
-    const i64 v474 = v469 % 8ll;
-    const bool v475 = v474 == 0ll;
-    const bool v476 = v473 & v475;
-    i64 v477 = d_m;
-    asm volatile("" : "+l"(v477));
-    const i64 v478 = v477 / 4ll;
-    const i64 v479 = v460 * v478;
-    const i64 v480 = v479 * v469;
-    const i64 v481 = v480 % 8ll;
-    const bool v482 = v481 == 0ll;
-    const bool v483 = v476 & v482;
-    const i64 v484 = v478 > 0ll ? v478 : 0ll;
-    const i64 v485 = v484 * v470;
-    const i64 v486 = v485 / 3072ll;
-    const i64 v487 = v485 + 3071ll;
-    const i64 v488 = v487 / 3072ll;
-    Vec<float, 8> v489;
-    #pragma unroll
-    for (int l = 0; l < 8; l++) v489.v[l] = 5e-1f;
-    __syncthreads();
-    const u32 v490 = *(b_epoch + 0ll);
-    const u32 v491 = v490 + 1u;
-    *(b_epoch + 0ll) = v491;
-    if (threadIdx.x < 1) {
-      const i64 v492 = threadIdx.x;
-      signal_set_release_gpu(b_flags + v461, v491);
-    }
-    #pragma unroll 1
-    for (i64 v493 = threadIdx.x; v493 < (i64)gridDim.x; v493 += 384) {
-      const i64 v494 = v493 * 4ll;
-      const i64 v495 = v494 + v463;
-      wait_acquire_gpu(b_flags + v495, v491, watch, (u32)(v463), 5u, (u32)(v495), 5u);
-    }
-    __syncthreads();
-    if (v483) {
-      i64 v496 = d_m;
-      asm volatile("" : "+l"(v496));
-      const i64 v497 = v496 / 4ll;
-      const i64 v498 = v497 > 0ll ? v497 : 0ll;
-      i64 v499 = d_n;
-      asm volatile("" : "+l"(v499));
-      i64 v500 = d_n;
-      asm volatile("" : "+l"(v500));
-      const i64 v501 = v498 * v500;
-      const i64 v502 = v501 / 3072ll;
-      const i64 v504 = (i64)gridDim.x * 4ll;
-      const i64 v506 = (i64)gridDim.x * 2ll;
-      const i64 v507 = (i64)gridDim.x * 3ll;
-      Vec<float, 8> v508;
-      #pragma unroll
-      for (int l = 0; l < 8; l++) v508.v[l] = 5e-1f;
-      i64 v509 = (i64)rank;
-      asm volatile("" : "+l"(v509));
-      const i64 v510 = v509 * v497;
-      const i64 v511 = v510 * v499;
-      const i64 v512 = quotient(v502, v504);
-      #pragma unroll 1
-      for (i64 v513 = 0ll; v513 < v512; v513++) {
-        const i64 v514 = v513 * v504;
-        const i64 v515 = v514 + (i64)blockIdx.x;
-        const i64 v516 = v515 * 3072ll;
-        const i64 v517 = v515 + (i64)gridDim.x;
-        const i64 v518 = v517 * 3072ll;
-        const i64 v519 = v515 + v506;
-        const i64 v520 = v519 * 3072ll;
-        const i64 v521 = v515 + v507;
-        const i64 v522 = v521 * 3072ll;
-        {
-          const i64 v523 = threadIdx.x;
-          const i64 v524 = v523 * 8ll;
-          const i64 v525 = v516 + v524;
-          const i64 v526 = v518 + v524;
-          const i64 v527 = v520 + v524;
-          const i64 v528 = v522 + v524;
-          const i64 v529 = v525 - quotient(v525, v500) * v500;
-          const i64 v530 = v526 - quotient(v526, v500) * v500;
-          const i64 v531 = v527 - quotient(v527, v500) * v500;
-          const i64 v532 = v528 - quotient(v528, v500) * v500;
-          const i64 v533 = quotient(v525, v500);
-          const i64 v534 = quotient(v526, v500);
-          const i64 v535 = quotient(v527, v500);
-          const i64 v536 = quotient(v528, v500);
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v538;
-          for (int l = 0; l < 8; l++) v538.v[l] = 0e+0f;
-          for (i64 v537 = 0ll; v537 < v456; v537++) {
-            const i64 v539 = v537 * v497;
-            const i64 v540 = v539 + v533;
-            const i64 v541 = v540 * d_n;
-            const i64 v542 = v541 + v529;
-            const Vec<float, 8> v543 = load_vec<float, 8>(b_slices + v542);
-            for (int l = 0; l < 8; l++) v538.v[l] = v538.v[l] + v543.v[l];
-          }
-          Vec<float, 8> v545;
-          for (int l = 0; l < 8; l++) v545.v[l] = 0e+0f;
-          for (i64 v544 = 0ll; v544 < v456; v544++) {
-            const i64 v546 = v544 * v497;
-            const i64 v547 = v546 + v534;
-            const i64 v548 = v547 * d_n;
-            const i64 v549 = v548 + v530;
-            const Vec<float, 8> v550 = load_vec<float, 8>(b_slices + v549);
-            for (int l = 0; l < 8; l++) v545.v[l] = v545.v[l] + v550.v[l];
-          }
-          Vec<float, 8> v552;
-          for (int l = 0; l < 8; l++) v552.v[l] = 0e+0f;
-          for (i64 v551 = 0ll; v551 < v456; v551++) {
-            const i64 v553 = v551 * v497;
-            const i64 v554 = v553 + v535;
-            const i64 v555 = v554 * d_n;
-            const i64 v556 = v555 + v531;
-            const Vec<float, 8> v557 = load_vec<float, 8>(b_slices + v556);
-            for (int l = 0; l < 8; l++) v552.v[l] = v552.v[l] + v557.v[l];
-          }
-          Vec<float, 8> v559;
-          for (int l = 0; l < 8; l++) v559.v[l] = 0e+0f;
-          for (i64 v558 = 0ll; v558 < v456; v558++) {
-            const i64 v560 = v558 * v497;
-            const i64 v561 = v560 + v536;
-            const i64 v562 = v561 * d_n;
-            const i64 v563 = v562 + v532;
-            const Vec<float, 8> v564 = load_vec<float, 8>(b_slices + v563);
-            for (int l = 0; l < 8; l++) v559.v[l] = v559.v[l] + v564.v[l];
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v565;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v565.v[l] = v508.v[l] * v538.v[l];
-          Vec<float, 8> v566;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v566.v[l] = v508.v[l] * v545.v[l];
-          Vec<float, 8> v567;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v567.v[l] = v508.v[l] * v552.v[l];
-          Vec<float, 8> v568;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v568.v[l] = v508.v[l] * v559.v[l];
-          const i64 v569 = v533 * d_n;
-          const i64 v570 = v534 * d_n;
-          const i64 v571 = v535 * d_n;
-          const i64 v572 = v536 * d_n;
-          const i64 v573 = v569 + v529;
-          const i64 v574 = v570 + v530;
-          const i64 v575 = v571 + v531;
-          const i64 v576 = v572 + v532;
-          const Vec<u16, 8> v577 = load_vec<u16, 8>(b_bias + v573);
-          const Vec<u16, 8> v578 = load_vec<u16, 8>(b_bias + v574);
-          const Vec<u16, 8> v579 = load_vec<u16, 8>(b_bias + v575);
-          const Vec<u16, 8> v580 = load_vec<u16, 8>(b_bias + v576);
-          Vec<float, 8> v581;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v581.v[l] = bf16_to_f32(v577.v[l]);
-          Vec<float, 8> v582;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v582.v[l] = bf16_to_f32(v578.v[l]);
-          Vec<float, 8> v583;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v583.v[l] = bf16_to_f32(v579.v[l]);
-          Vec<float, 8> v584;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v584.v[l] = bf16_to_f32(v580.v[l]);
-          Vec<float, 8> v585;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v585.v[l] = v565.v[l] + v581.v[l];
-          Vec<float, 8> v586;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v586.v[l] = v566.v[l] + v582.v[l];
-          Vec<float, 8> v587;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v587.v[l] = v567.v[l] + v583.v[l];
-          Vec<float, 8> v588;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v588.v[l] = v568.v[l] + v584.v[l];
-          Vec<float, 8> v589;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v589.v[l] = fn_silu(v585.v[l]);
-          Vec<float, 8> v590;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v590.v[l] = fn_silu(v586.v[l]);
-          Vec<float, 8> v591;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v591.v[l] = fn_silu(v587.v[l]);
-          Vec<float, 8> v592;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v592.v[l] = fn_silu(v588.v[l]);
-          Vec<u16, 8> v593;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v593.v[l] = f32_to_bf16(v589.v[l]);
-          Vec<u16, 8> v594;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v594.v[l] = f32_to_bf16(v590.v[l]);
-          Vec<u16, 8> v595;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v595.v[l] = f32_to_bf16(v591.v[l]);
-          Vec<u16, 8> v596;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v596.v[l] = f32_to_bf16(v592.v[l]);
-          const i64 v597 = v573 + v511;
-          const i64 v598 = v574 + v511;
-          const i64 v599 = v575 + v511;
-          const i64 v600 = v576 + v511;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v597, v593);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v598, v594);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v599, v595);
-          store_vec(((u16*)b_out_peers.p[0ll]) + v600, v596);
-        }
-      }
-      const i64 v601 = v512 * v504;
-      #pragma unroll 1
-      for (i64 v602 = v601 + ((i64)blockIdx.x - v601 % gridDim.x + gridDim.x) % gridDim.x; v602 < v502; v602 += gridDim.x) {
-        const i64 v603 = v602 * 3072ll;
-        {
-          const i64 v604 = threadIdx.x;
-          const i64 v605 = v604 * 8ll;
-          const i64 v606 = v603 + v605;
-          const i64 v607 = v606 - quotient(v606, v500) * v500;
-          const i64 v608 = quotient(v606, v500);
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v610;
-          for (int l = 0; l < 8; l++) v610.v[l] = 0e+0f;
-          for (i64 v609 = 0ll; v609 < v456; v609++) {
-            const i64 v611 = v609 * v497;
-            const i64 v612 = v611 + v608;
-            const i64 v613 = v612 * d_n;
-            const i64 v614 = v613 + v607;
-            const Vec<float, 8> v615 = load_vec<float, 8>(b_slices + v614);
-            for (int l = 0; l < 8; l++) v610.v[l] = v610.v[l] + v615.v[l];
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v616;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v616.v[l] = v508.v[l] * v610.v[l];
-          const i64 v617 = v608 * d_n;
-          const i64 v618 = v617 + v607;
-          const Vec<u16, 8> v619 = load_vec<u16, 8>(b_bias + v618);
-          Vec<float, 8> v620;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v620.v[l] = bf16_to_f32(v619.v[l]);
-          Vec<float, 8> v621;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v621.v[l] = v616.v[l] + v620.v[l];
-          Vec<float, 8> v622;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v622.v[l] = fn_silu(v621.v[l]);
-          Vec<u16, 8> v623;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v623.v[l] = f32_to_bf16(v622.v[l]);
-          const i64 v624 = v618 + v511;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v624, v623);
-        }
-      }
-    } else {
-      i64 v625 = d_m;
-      asm volatile("" : "+l"(v625));
-      const i64 v626 = v625 / 4ll;
-      const i64 v627 = v626 > 0ll ? v626 : 0ll;
-      i64 v628 = d_n;
-      asm volatile("" : "+l"(v628));
-      i64 v629 = d_n;
-      asm volatile("" : "+l"(v629));
-      const i64 v630 = v627 * v629;
-      const i64 v631 = v630 / 3072ll;
-      i64 v632 = (i64)rank;
-      asm volatile("" : "+l"(v632));
-      const i64 v633 = v632 * v626;
-      const i64 v634 = v633 * v628;
-      #pragma unroll 1
-      for (i64 v635 = blockIdx.x; v635 < v631; v635 += gridDim.x) {
-        const i64 v636 = v635 * 3072ll;
-        #pragma unroll 1
-        for (i64 v637 = threadIdx.x; v637 < 3072ll; v637 += 384) {
-          const i64 v638 = v636 + v637;
-          const i64 v639 = v638 - quotient(v638, v629) * v629;
-          const i64 v640 = quotient(v638, v629);
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v642;
-          v642 = 0e+0f;
-          for (i64 v641 = 0ll; v641 < v456; v641++) {
-            const i64 v643 = v641 * v626;
-            const i64 v644 = v643 + v640;
-            const i64 v645 = v644 * d_n;
-            const i64 v646 = v645 + v639;
-            const float v647 = *(b_slices + v646);
-            v642 = v642 + v647;
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v648 = 5e-1f * v642;
-          const i64 v649 = v640 * d_n;
-          const i64 v650 = v649 + v639;
-          const u16 v651 = *(b_bias + v650);
-          const float v652 = bf16_to_f32(v651);
-          const float v653 = v648 + v652;
-          const float v654 = fn_silu(v653);
-          const u16 v655 = f32_to_bf16(v654);
-          const i64 v656 = v650 + v634;
-          *(((u16*)b_out_peers.p[0ll]) + v656) = v655;
-        }
-      }
-    }
-    if (v483) {
-      #pragma unroll 1
-      for (i64 v657 = v486 + ((i64)blockIdx.x - v486 % gridDim.x + gridDim.x) % gridDim.x; v657 < v488; v657 += gridDim.x) {
-        const i64 v658 = v657 * 3072ll;
-        const i64 v659 = v485 - v658;
-        const i64 v660 = v659 / 8ll;
-        const i64 v661 = v660 * 8ll;
-        #pragma unroll 1
-        for (i64 v662 = threadIdx.x; v662 < v660; v662 += 384) {
-          const i64 v663 = v662 * 8ll;
-          const i64 v664 = v658 + v663;
-          const i64 v665 = v664 - quotient(v664, v470) * v470;
-          const i64 v666 = quotient(v664, v470);
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          Vec<float, 8> v668;
-          for (int l = 0; l < 8; l++) v668.v[l] = 0e+0f;
-          for (i64 v667 = 0ll; v667 < v456; v667++) {
-            const i64 v669 = v667 * v478;
-            const i64 v670 = v669 + v666;
-            const i64 v671 = v670 * d_n;
-            const i64 v672 = v671 + v665;
-            const Vec<float, 8> v673 = load_vec<float, 8>(b_slices + v672);
-            for (int l = 0; l < 8; l++) v668.v[l] = v668.v[l] + v673.v[l];
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          Vec<float, 8> v674;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v674.v[l] = v489.v[l] * v668.v[l];
-          const i64 v675 = v666 * d_n;
-          const i64 v676 = v675 + v665;
-          const Vec<u16, 8> v677 = load_vec<u16, 8>(b_bias + v676);
-          Vec<float, 8> v678;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v678.v[l] = bf16_to_f32(v677.v[l]);
-          Vec<float, 8> v679;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v679.v[l] = v674.v[l] + v678.v[l];
-          Vec<float, 8> v680;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v680.v[l] = fn_silu(v679.v[l]);
-          Vec<u16, 8> v681;
-          #pragma unroll
-          for (int l = 0; l < 8; l++) v681.v[l] = f32_to_bf16(v680.v[l]);
-          const i64 v682 = v676 + v480;
-          store_vec(((u16*)b_out_peers.p[0ll]) + v682, v681);
-        }
-        #pragma unroll 1
-        for (i64 v683 = v661 + threadIdx.x; v683 < v659; v683 += 384) {
-          const i64 v684 = v658 + v683;
-          const i64 v685 = v684 - quotient(v684, v470) * v470;
-          const i64 v686 = quotient(v684, v470);
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v688;
-          v688 = 0e+0f;
-          for (i64 v687 = 0ll; v687 < v456; v687++) {
-            const i64 v689 = v687 * v478;
-            const i64 v690 = v689 + v686;
-            const i64 v691 = v690 * d_n;
-            const i64 v692 = v691 + v685;
-            const float v693 = *(b_slices + v692);
-            v688 = v688 + v693;
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v694 = 5e-1f * v688;
-          const i64 v695 = v686 * d_n;
-          const i64 v696 = v695 + v685;
-          const u16 v697 = *(b_bias + v696);
-          const float v698 = bf16_to_f32(v697);
-          const float v699 = v694 + v698;
-          const float v700 = fn_silu(v699);
-          const u16 v701 = f32_to_bf16(v700);
-          const i64 v702 = v696 + v480;
-          *(((u16*)b_out_peers.p[0ll]) + v702) = v701;
-        }
-      }
-    } else {
-      #pragma unroll 1
-      for (i64 v703 = v486 + ((i64)blockIdx.x - v486 % gridDim.x + gridDim.x) % gridDim.x; v703 < v488; v703 += gridDim.x) {
-        const i64 v704 = v703 * 3072ll;
-        const i64 v705 = v485 - v704;
-        #pragma unroll 1
-        for (i64 v706 = threadIdx.x; v706 < v705; v706 += 384) {
-          const i64 v707 = v704 + v706;
-          const i64 v708 = v707 - quotient(v707, v470) * v470;
-          const i64 v709 = quotient(v707, v470);
-          // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
-          float v711;
-          v711 = 0e+0f;
-          for (i64 v710 = 0ll; v710 < v456; v710++) {
-            const i64 v712 = v710 * v478;
-            const i64 v713 = v712 + v709;
-            const i64 v714 = v713 * d_n;
-            const i64 v715 = v714 + v708;
-            const float v716 = *(b_slices + v715);
-            v711 = v711 + v716;
-          }
-          // layer.coll:5: out = gather(silu(hidden), to: 0)
-          const float v717 = 5e-1f * v711;
-          const i64 v718 = v709 * d_n;
-          const i64 v719 = v718 + v708;
-          const u16 v720 = *(b_bias + v719);
-          const float v721 = bf16_to_f32(v720);
-          const float v722 = v717 + v721;
-          const float v723 = fn_silu(v722);
-          const u16 v724 = f32_to_bf16(v723);
-          const i64 v725 = v719 + v480;
-          *(((u16*)b_out_peers.p[0ll]) + v725) = v724;
-        }
-      }
-    }
-  }
+  i64 v585 = (i64)rank;
+  asm volatile("" : "+l"(v585));
+  const bool v586 = v585 == 1ll;
+  const bool v587 = v585 == 2ll;
+  const bool v588 = v585 == 3ll;
+  const i64 v590 = (i64)blockIdx.x * 4ll;
+  const i64 v591 = v590 + v585;
+  const bool v592 = v585 == 0ll;
   __syncthreads();
-  const u32 v726 = *(b_epoch + 0ll);
-  const u32 v727 = v726 + 1u;
-  *(b_epoch + 0ll) = v727;
+  const u32 v594 = *(b_epoch + 0ll);
+  const u32 v595 = v594 + 1u;
+  *(b_epoch + 0ll) = v595;
   if (threadIdx.x < 4) {
-    const i64 v728 = threadIdx.x;
-    const bool v729 = v728 == 0ll;
-    const bool v730 = v449 & v729;
-    const bool v731 = v450 & v729;
-    const bool v732 = v451 & v729;
-    const bool v733 = v730 | v731;
-    const bool v734 = v733 | v732;
-    if (v734) {
-      signal_set_release_sys(((u32*)b_flags_peers.p[v728]) + v454, v727);
+    const i64 v596 = threadIdx.x;
+    const bool v597 = v596 == 0ll;
+    const bool v598 = v586 & v597;
+    const bool v599 = v587 & v597;
+    const bool v600 = v588 & v597;
+    const bool v601 = v598 | v599;
+    const bool v602 = v601 | v600;
+    if (v602) {
+      signal_set_release_sys(((u32*)b_flags_peers.p[v596]) + v591, v595);
     }
   }
   if (threadIdx.x < 4) {
-    const i64 v735 = threadIdx.x;
-    const bool v736 = v735 == 1ll;
-    const bool v737 = v455 & v736;
-    const bool v738 = v735 == 2ll;
-    const bool v739 = v455 & v738;
-    const bool v740 = v735 == 3ll;
-    const bool v741 = v455 & v740;
-    const bool v742 = v737 | v739;
-    const bool v743 = v742 | v741;
-    const i64 v744 = v453 + v735;
-    if (v743) {
-      wait_acquire_sys(b_flags + v744, v727, watch, (u32)(v735), 5u, (u32)(v744), 5u);
+    const i64 v603 = threadIdx.x;
+    const bool v604 = v603 == 1ll;
+    const bool v605 = v592 & v604;
+    const bool v606 = v603 == 2ll;
+    const bool v607 = v592 & v606;
+    const bool v608 = v603 == 3ll;
+    const bool v609 = v592 & v608;
+    const bool v610 = v605 | v607;
+    const bool v611 = v610 | v609;
+    const i64 v612 = v590 + v603;
+    if (v611) {
+      wait_acquire_sys(b_flags + v612, v595, watch, (u32)(v603), 8u, (u32)(v612), 5u);
     }
   }
   if (threadIdx.x < 132) {
-    const i64 v745 = threadIdx.x;
-    const i64 v746 = v745 - quotient(v745, (i64)gridDim.x) * (i64)gridDim.x;
-    const bool v747 = v746 == (i64)blockIdx.x;
-    if (v747) {
-      const u32 v748 = *(b_epoch + 0ll);
-      *(b_epochs + v745) = v748;
+    const i64 v613 = threadIdx.x;
+    const i64 v614 = v613 - quotient(v613, (i64)gridDim.x) * (i64)gridDim.x;
+    const bool v615 = v614 == (i64)blockIdx.x;
+    if (v615) {
+      const u32 v616 = *(b_epoch + 0ll);
+      *(b_epochs + v613) = v616;
+      *(b_launches + v613) = v8;
     }
   }
 }
