@@ -51,6 +51,25 @@ describe("a sum over a row, in each element of the row", () => {
     expect(multiplied(64)).toBe(multiplied(16));
   });
 
+  it("is folded once for a row, too, where the claim asks for it at each term of another fold", () => {
+    const first = (columns: number): Kernel =>
+      kernelOf(`collective c(x: f32[n, ${columns}] local) -> at: i32[n] local
+        ensures at[i] == min(k in 0..${columns}) where(x[i, k] == max(q in 0..${columns}) x[i, q], i32(k), ${columns}) {
+        for i in tiles(n) {
+          let top = max(k in 0..${columns}) x[i, k]
+          at[i] = min(k in 0..${columns}) where(x[i, k] == top, i32(k), ${columns})
+        } }`);
+    const extremes = (columns: number): number => {
+      const extreme = vi.spyOn(FieldAlgebra.prototype, "extreme");
+      expect(proveAnswer(first(columns), { dims: { n: 3 } }).status).toBe("proved");
+      const count = extreme.mock.calls.length;
+      vi.restoreAllMocks();
+      return count;
+    };
+    expect(extremes(64)).toBeGreaterThan(64);
+    expect(extremes(256)).toBeLessThan(5 * extremes(64));
+  });
+
   it("costs a term as much in a long sum as in a short one, where it is wrong, too", () => {
     const terms = (length: number): number => {
       const sum = vi.spyOn(ExactAlgebra.prototype, "sum");

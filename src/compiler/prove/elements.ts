@@ -36,8 +36,8 @@ interface Claim {
   /** Numbers of the indices that the claim is about; the others are of reductions. */
   readonly own: readonly number[];
   readonly free: Map<ElementExpression, ReadonlySet<string>>;
-  /** Expressions with a reduction in them. */
-  readonly folding: ReadonlySet<ElementExpression>;
+  /** Expressions with a reduction in them, and the numbers of the variables that are bound around each. */
+  readonly folding: ReadonlyMap<ElementExpression, ReadonlySet<number>>;
   /** Another for each place: what is known of shared values is known there alone. */
   iteration: number;
   iterations: number;
@@ -77,27 +77,29 @@ export class ElementExpectation {
 
   private claim(s: ElementSpecification, output: number): { readonly claim: Claim; readonly value: Evaluate } {
     const numbers = new Map(s.variables.map((v, d) => [v, d]));
-    const name = (e: ElementExpression): void => {
+    const own = s.variables.map((v) => numbers.get(v)!);
+    const around = new Map<ElementExpression, Set<number>>();
+    const folding = new Map<ElementExpression, ReadonlySet<number>>();
+    const look = (e: ElementExpression, bound: readonly number[]): void => {
+      let known = around.get(e);
+      // A part that is used twice may have other variables around it there.
+      if (known !== undefined && bound.every((number) => known!.has(number))) return;
+      if (known === undefined) around.set(e, (known = new Set()));
+      for (const number of bound) known.add(number);
       if (e.kind === "reduce" && !numbers.has(e.variable)) numbers.set(e.variable, numbers.size);
-    };
-    const seen = new Set<ElementExpression>();
-    const folding = new Set<ElementExpression>();
-    const look = (e: ElementExpression): void => {
-      if (seen.has(e)) return;
-      seen.add(e);
-      name(e);
+      const inside = e.kind === "reduce" ? [...bound, numbers.get(e.variable)!] : bound;
       const parts = partsOfExpression(e);
-      parts.forEach(look);
-      if (e.kind === "reduce" || parts.some((part) => folding.has(part))) folding.add(e);
+      for (const part of parts) look(part, e.kind === "reduce" && part === e.body ? inside : bound);
+      if (e.kind === "reduce" || parts.some((part) => folding.has(part))) folding.set(e, known);
     };
-    look(s.value);
+    look(s.value, own);
     const claim: Claim = {
       rank: -1,
       span: this.kernel.clauses?.ensures[output] ?? null,
       open: 0,
       variables: new Array<number>(numbers.size).fill(0),
       numbers,
-      own: s.variables.map((v) => numbers.get(v)!),
+      own,
       free: new Map(),
       folding,
       iteration: 0,
@@ -112,7 +114,8 @@ export class ElementExpectation {
     let made = claim.made.get(e);
     if (made === undefined) {
       made = this.make(e, claim);
-      if (claim.folding.has(e)) made = foldedOnce(made, e, claim);
+      const around = claim.folding.get(e);
+      if (around !== undefined) made = foldedOnce(made, e, around, claim);
       if (claim.shared.has(e)) made = remembered(made, claim);
       claim.made.set(e, made);
     }
@@ -333,23 +336,37 @@ function remembered(evaluate: Evaluate, claim: Claim): Evaluate {
 const MOST_FOLDED = 1 << 16;
 
 /**
- * A reduction that not all indices of the claim decide about, as in `max(k in 0..n) x[i, k]`, and what is made of it are computed once for those
- * that do: to divide a maximum by a number takes as long as the maximum.
+ * A reduction that not all variables around it decide about, as in `max(k in 0..n) x[i, k]` for each j, or as that maximum inside of another
+ * reduction over the row, and what is made of it are computed once for those that do: to divide a maximum by a number takes as long as the maximum.
+ * @param around numbers of the variables that are bound where it stands
  */
-function foldedOnce(fold: Evaluate, e: ElementExpression, claim: Claim): Evaluate {
+function foldedOnce(fold: Evaluate, e: ElementExpression, around: ReadonlySet<number>, claim: Claim): Evaluate {
   const deciding = [...freeVariables(e, claim.free)].map((name) => claim.numbers.get(name)!);
-  if (claim.own.every((number) => deciding.includes(number))) return fold;
+  if ([...around].every((number) => deciding.includes(number))) return fold;
   const { variables } = claim;
   const known = new Map<string, Number_>();
+  // Most often it is asked for at the place where it was asked for before, and a key takes longer than a look.
+  const last = deciding.map(() => NaN);
+  let rank = NaN;
+  let total: Number_ = 0;
+  const isLast = (): boolean => {
+    if (rank !== claim.rank) return false;
+    for (let i = 0; i < deciding.length; i++) if (last[i] !== variables[deciding[i]!]) return false;
+    return true;
+  };
   return () => {
+    if (isLast()) return total;
     let key = String(claim.rank);
     for (const number of deciding) key += ` ${variables[number]!}`;
-    let total = known.get(key);
-    if (total === undefined) {
-      total = fold();
+    let found = known.get(key);
+    if (found === undefined) {
+      found = fold();
       if (known.size >= MOST_FOLDED) known.clear();
-      known.set(key, total);
+      known.set(key, found);
     }
+    for (let i = 0; i < deciding.length; i++) last[i] = variables[deciding[i]!]!;
+    rank = claim.rank;
+    total = found;
     return total;
   };
 }

@@ -38,6 +38,10 @@ export const DTYPES: Readonly<Record<DType, DTypeFacts>> = {
 
 export const DTYPE_NAMES = Object.keys(DTYPES) as DType[];
 
+/** Sets, because executions ask of each operation. */
+const INTEGERS: ReadonlySet<ScalarKind> = new Set(DTYPE_NAMES.filter((name) => DTYPES[name].kind === "int"));
+const FLOATS: ReadonlySet<ScalarKind> = new Set(DTYPE_NAMES.filter((name) => DTYPES[name].kind === "float"));
+
 /** Whether whole numbers of a kind are narrower than those that are computed with. */
 export function isNarrow(kind: ScalarKind): kind is "i8" | "u8" {
   return kind === "i8" || kind === "u8";
@@ -49,12 +53,12 @@ export function isDType(name: string): name is DType {
 
 /** Whole numbers of elements, which wrap; indices do not. */
 export function isInteger(kind: ScalarKind): boolean {
-  return isDType(kind) && DTYPES[kind].kind === "int";
+  return INTEGERS.has(kind);
 }
 
 /** Whether values of a kind are rounded. */
 export function isFloat(kind: ScalarKind): boolean {
-  return isDType(kind) && DTYPES[kind].kind === "float";
+  return FLOATS.has(kind);
 }
 
 /**
