@@ -152,6 +152,11 @@ export class Size {
   /** Of one of two: where the choice is made, coefficients are those of one side. */
   or(x: Size): Size {
     if (x === this) return this;
+    // A maximum asks it of thousands of members, most of which are of a few sizes.
+    if (x.under === this.under) {
+      if (x.degree <= this.degree && x.norm <= this.norm) return this;
+      if (this.degree <= x.degree && this.norm <= x.norm) return x;
+    }
     const under = this.under.with(x.under);
     return new Size(
       Math.max(this.degreeOver(under), x.degreeOver(under)),

@@ -250,10 +250,12 @@ export class ElementExpectation {
     const elements = Array.from({ length: world }, (_, rank) =>
       values.elements(this.algebra, this.launch, e.input, values.nameOf(tensor, rank)),
     );
+    // It is read before it is asked for again: an index does not depend on itself.
+    const found = new Array<Number_>(indices.length);
     return () => {
       const rank =
         peer === null ? claim.rank : known(peer(), `the rank whose '${e.input}' the claim reads`, claim.span);
-      const found = indices.map((index) => index());
+      for (let d = 0; d < indices.length; d++) found[d] = indices[d]!();
       if (!(rank >= 0 && rank < world))
         throw this.outside(claim, `reads '${e.input}' of rank ${rank}, where ranks are 0 to ${world - 1}`);
       let at = 0;

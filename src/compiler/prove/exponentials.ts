@@ -135,11 +135,19 @@ export class ExponentialAlgebra implements Algebra {
   }
 
   mul(a: Number_, b: Number_): Number_ {
-    return this.both((f, x) => f.mul(x(a), x(b)), isPositive(a) && isPositive(b));
+    return dual(
+      this.values.mul(valueOf(a), valueOf(b)),
+      this.exponents.mul(exponentOf(a), exponentOf(b)),
+      isPositive(a) && isPositive(b),
+    );
   }
 
   div(a: Number_, b: Number_): Number_ {
-    return this.both((f, x) => f.div(x(a), x(b)), isPositive(a) && isPositive(b));
+    return dual(
+      this.values.div(valueOf(a), valueOf(b)),
+      this.exponents.div(exponentOf(a), exponentOf(b)),
+      isPositive(a) && isPositive(b),
+    );
   }
 
   quotient(a: Number_, b: Number_): Number_ {
@@ -150,7 +158,11 @@ export class ExponentialAlgebra implements Algebra {
     const [x, y] = [knownOf(a), knownOf(b)];
     if (typeof x === "number" && typeof y === "number") return x < y === (fn === "min") ? a : b;
     const positive = fn === "max" ? isPositive(a) || isPositive(b) : isPositive(a) && isPositive(b);
-    return this.both((f, x) => f.extreme(fn, x(a), x(b)), positive);
+    return dual(
+      this.values.extreme(fn, valueOf(a), valueOf(b)),
+      this.exponents.extreme(fn, exponentOf(a), exponentOf(b)),
+      positive,
+    );
   }
 
   get overflows(): ReadonlySet<DType> {
@@ -164,7 +176,11 @@ export class ExponentialAlgebra implements Algebra {
   cast(from: ScalarKind, to: ScalarKind, a: Number_): Number_ {
     const known = knownOf(a);
     if (typeof known === "number" && to !== "f32") return castOf(this, from, to, known);
-    return this.both((f, x) => f.cast(from, to, x(a)), isPositive(a) && !(isDType(to) && DTYPES[to].kind === "int"));
+    return dual(
+      this.values.cast(from, to, valueOf(a)),
+      this.exponents.cast(from, to, exponentOf(a)),
+      isPositive(a) && !(isDType(to) && DTYPES[to].kind === "int"),
+    );
   }
 
   rounded(to: DType, x: number): number {
@@ -192,17 +208,22 @@ export class ExponentialAlgebra implements Algebra {
   }
 
   apply(fn: string, of: readonly Number_[], commutes = false): Dual {
-    const args = fn === "exp" || fn === "log" ? of : of.map(knownOf);
-    const [value, exponent] = [
-      this.values.apply(fn, args.map(valueOf), commutes),
-      this.exponents.apply(fn, args.map(exponentOf), commutes),
-    ];
-    if (fn === "exp") return new Dual(this.power(args[0]!), exponent, true);
+    if (fn === "exp") return this.exponential(of[0]!);
+    const args = fn === "log" ? of : of.map(knownOf);
+    const value = this.values.apply(fn, args.map(valueOf), commutes);
+    const exponent = this.exponents.apply(fn, args.map(exponentOf), commutes);
     if (fn === "log" && isPositive(args[0]!))
       return new Dual(value, this.logarithm(args[0]!), false, this.values.of(valueOf(args[0]!)));
     if (fn === "log" && args[0] instanceof Dual && exponentialOf(args[0]) === null)
       return new Dual(value, this.signedLogarithm(args[0]), false);
     return new Dual(value, exponent, fn === "sqrt" && isPositive(args[0]!));
+  }
+
+  private exponential(x: Number_): Dual {
+    // In the first place it is a power, and of what: that must be told apart there, too.
+    this.values.told(valueOf(x));
+    const exponent = this.exponents.apply("exp", [exponentOf(x)]);
+    return new Dual(this.power(x), exponent, true);
   }
 
   private hasExponential(a: Number_, b: Number_): boolean {

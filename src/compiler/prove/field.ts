@@ -42,7 +42,7 @@ export class FieldAlgebra implements Algebra {
   /** How many leaves there are. */
   private count = 0;
 
-  private readonly folds = new Array<{ a: Residues; b: Residues; is: Extremum } | undefined>(FOLDS).fill(undefined);
+  private readonly folds = new Array<Extremum | undefined>(FOLDS).fill(undefined);
 
   /** @param dtypes of the inputs */
   constructor(
@@ -175,15 +175,15 @@ export class FieldAlgebra implements Algebra {
 
   /** By 1 / max is by max. */
   private noteProduct(product: Term, a: Number_, b: Number_): void {
-    for (const [x, other] of [
-      [a, b],
-      [b, a],
-    ] as const) {
-      const known = typeof x === "number" ? undefined : this.quotients.get(x);
-      if (known === undefined || typeof known.dividend !== "number") continue;
-      const dividend = this.fields.times(this.of(other), this.of(known.dividend));
-      this.quotients.set(product, { ...known, dividend });
-    }
+    this.noteMultiple(product, a, b);
+    this.noteMultiple(product, b, a);
+  }
+
+  private noteMultiple(product: Term, x: Number_, other: Number_): void {
+    const known = typeof x === "number" ? undefined : this.quotients.get(x);
+    if (known === undefined || typeof known.dividend !== "number") return;
+    const dividend = this.fields.times(this.of(other), this.of(known.dividend));
+    this.quotients.set(product, { ...known, dividend });
   }
 
   quotient(a: Number_, b: Number_): Number_ {
@@ -210,9 +210,8 @@ export class FieldAlgebra implements Algebra {
     if (u.equals(v)) return a;
     const slot = (u.p ^ (v.p << 1) ^ (fn === "min" ? 1 : 0)) & (FOLDS - 1);
     let begun = this.folds[slot];
-    if (begun === undefined || begun.is.fn !== fn || begun.a !== u || begun.b !== v)
-      this.folds[slot] = begun = { a: u, b: v, is: Extremum.of(this.fields, fn, u, v) };
-    return begun.is;
+    if (begun?.beginsWith(fn, u, v) !== true) this.folds[slot] = begun = Extremum.of(this.fields, fn, u, v);
+    return begun;
   }
 
   get integers(): Algebra {

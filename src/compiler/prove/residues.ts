@@ -139,6 +139,45 @@ export class Fields {
     return this.from(a, b, c);
   }
 
+  /** Of the first of some values: as their sum by their number, but of no size. Sets have thousands of values, and a sum for each would be most of what is made. */
+  mean(values: readonly Residues[], count: number): Residues {
+    const { p, q, r } = this;
+    let [a, b, c] = [0, 0, 0];
+    for (let i = 0; i < count; i++) {
+      const x = values[i]!;
+      a = plus(a, x.p, p);
+      b = plus(b, x.q, q);
+      c = plus(c, x.r, r);
+    }
+    const of = this.inverse(this.residues(count));
+    return new Residues(times(a, of.p, p), times(b, of.q, q), times(c, of.r, r));
+  }
+
+  /**
+   * The sum of what stands for how each of the first of some values differs from another, of no size.
+   * @param tag see {@link standIn}
+   * @param isBelow whether it is the other that is greater
+   */
+  spread(tag: number, values: readonly Residues[], count: number, from: Residues, isBelow: boolean): Residues {
+    const { p, q, r } = this;
+    const [k, l, m, n] = this.key;
+    const a = mixed((mixed((tag + STEP) | 0) ^ k) + n);
+    const b = mixed((mixed((tag + 0x6a09e667) | 0) ^ l) + n);
+    const c = mixed((mixed((tag + 0x3c6ef372) | 0) ^ m) + n);
+    let [inP, inQ, inR] = [0, 0, 0];
+    for (let i = 0; i < count; i++) {
+      const v = values[i]!;
+      const [x, y] = isBelow ? [from, v] : [v, from];
+      const dp = plus(x.p, p - y.p, p);
+      const dq = plus(x.q, q - y.q, q);
+      const dr = plus(x.r, r - y.r, r);
+      inP = plus(inP, within(mixed(mixed((mixed((a ^ dp) + STEP) ^ dq) + STEP) ^ dr), p), p);
+      inQ = plus(inQ, within(mixed(mixed((mixed((b ^ dr) + STEP) ^ dp) + STEP) ^ dq), q), q);
+      inR = plus(inR, within(mixed(mixed((mixed((c ^ dq) + STEP) ^ dr) + STEP) ^ dp), r), r);
+    }
+    return new Residues(inP, inQ, inR);
+  }
+
   plus(x: Residues, y: Residues): Residues {
     const { p, q, r } = this;
     return new Residues(plus(x.p, y.p, p), plus(x.q, y.q, q), plus(x.r, y.r, r), x.size.plus(y.size));

@@ -13,7 +13,7 @@ import type { ScalarKind } from "../types/dtype.js";
 import { DTYPES, isDType, isFloat, type DType } from "../types/dtype.js";
 import { decode, encode } from "../types/formats.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
-import type { ExtremeFunction } from "./extremum.js";
+import { type ExtremeFunction, Extremum } from "./extremum.js";
 import { Compared } from "./field-values.js";
 import { FieldAlgebra, inOrder } from "./field.js";
 import { type Fields, NO_PROGRAM, Residues } from "./residues.js";
@@ -115,7 +115,7 @@ export class RoundingAlgebra extends FieldAlgebra {
   }
 
   private sum(fn: "+" | "+ ·", args: readonly [Number_, Number_]): Residues {
-    const mayBeNegativeZero = args.every((x) => this.mayBeNegativeZero(x));
+    const mayBeNegativeZero = this.mayBeNegativeZero(args[0]) && this.mayBeNegativeZero(args[1]);
     return this.made(fn, args, fn === "+", { mayBeNegativeZero });
   }
 
@@ -187,6 +187,7 @@ export class RoundingAlgebra extends FieldAlgebra {
     if (typeof a === "number" && typeof b === "number") return a / b;
     // By a power of 2 both are exact.
     if (typeof b === "number" && Number.isInteger(Math.log2(Math.abs(b)))) return this.mul(a, 1 / b);
+    if (!this.hasSign(a) && !this.hasSign(b)) return this.made("/", [a, b], false);
     const [[x, hasSign], [y, hasOther]] = [this.unsigned(a), this.unsigned(b)];
     return this.signed(hasSign !== hasOther, this.made("/", [x, y], false));
   }
@@ -197,12 +198,14 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   override extreme(fn: ExtremeFunction, a: Number_, b: Number_): Number_ {
     const extreme = super.extreme(fn, a, b);
-    if (typeof extreme !== "number" && !(extreme instanceof Float)) this.floats.add(extreme);
+    if (extreme instanceof Extremum) extreme.isFloat = true;
+    else if (typeof extreme !== "number" && !(extreme instanceof Float)) this.floats.add(extreme);
     return extreme;
   }
 
   override select(condition: Number_, a: Number_, b: Number_): Number_ {
-    const isFloat = (x: Number_): boolean => x instanceof Float || (typeof x !== "number" && this.floats.has(x));
+    const isFloat = (x: Number_): boolean =>
+      x instanceof Extremum ? x.isFloat : x instanceof Float || (typeof x !== "number" && this.floats.has(x));
     if (!isFloat(a) && !isFloat(b)) return this.whole.select(condition, a, b);
     return condition instanceof Compared && condition.isNegated
       ? this.made("select", [condition.opposite, b, a], false)
