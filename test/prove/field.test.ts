@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Algebra, Number_ } from "../../src/compiler/prove/algebra.js";
 import { Size } from "../../src/compiler/prove/degrees.js";
 import { ExponentialAlgebra } from "../../src/compiler/prove/exponentials.js";
-import { FieldAlgebra } from "../../src/compiler/prove/field.js";
+import { FieldAlgebra, inOrder } from "../../src/compiler/prove/field.js";
 import { inverse, times } from "../../src/compiler/prove/modular.js";
 import { drawPrimes, isPrime, PRIMES, SAFE_PRIMES } from "../../src/compiler/prove/primes.js";
 import { CannotTell } from "../../src/compiler/prove/results.js";
@@ -88,6 +88,29 @@ describe("members of the fields", () => {
       [x, x],
     ] as const)
       expect(FIELDS.standInOfTwo(1, u, v)).toEqual(standIn(1, [u, v]));
+  });
+
+  it("are the same for sums of products in turn, and for all that a maximum has, as one by one", () => {
+    const [a, b] = [
+      [1, 2, 3, 4],
+      [9, 2, 1, 4],
+    ].map((list) => list.map(member)) as [Residues[], Residues[]];
+    let sum = member(20);
+    for (let k = 1; k < a.length; k++) {
+      const [x, y] = [a[k]!, b[k]!].sort(inOrder) as [Residues, Residues];
+      sum = standIn(8, [sum, standIn(7, [x, y])]);
+    }
+    expect(FIELDS.sumInTurn(7, 8, member(20), a, b, 1)).toEqual(sum);
+    const mean = FIELDS.times(
+      a.reduce((x, y) => FIELDS.plus(x, y)),
+      FIELDS.inverse(FIELDS.residues(4)),
+    );
+    expect(FIELDS.mean(a, 4).equals(mean)).toBe(true);
+    for (const isBelow of [true, false]) {
+      const differences = a.map((x) => (isBelow ? FIELDS.minus(mean, x) : FIELDS.minus(x, mean)));
+      const spread = differences.map((x) => standIn(-1, [x])).reduce((x, y) => FIELDS.plus(x, y));
+      expect(FIELDS.spread(-1, a, 4, mean, isBelow).equals(spread)).toBe(true);
+    }
   });
 });
 

@@ -31,6 +31,12 @@ const STEP = 0x9e3779b9 | 0;
 /** From 1 to m - 1, each as often as any other, but for one of 64 hashes of 32 bits. */
 const within = (z: number, m: number): number => (((z >>> 0) * ((m - 1) / 2 ** 32)) | 0) + 1;
 
+/** A hash after a value's residues, the first of two and the second. */
+const afterFirst = (h: number, x: number, y: number, z: number): number =>
+  mixed(mixed((mixed((h ^ x) + STEP) ^ y) + STEP) ^ z);
+const afterSecond = (h: number, x: number, y: number, z: number): number =>
+  mixed((mixed((mixed((h ^ x) + STEP) ^ y) + STEP) ^ z) + 1);
+
 /** What all that is random is drawn from: 128 bits. */
 export type Key = readonly [number, number, number, number];
 
@@ -139,6 +145,45 @@ export class Fields {
     return this.from(a, b, c);
   }
 
+  /**
+   * What stands for a sum, one product after the other, of which each product is `standInOfTwo` of its factors in their order, and each sum that of the
+   * one before and the product. The same as these, without a value for each: products of tiles have millions.
+   * @param from the sum before
+   * @param first place of the first factors
+   */
+  sumInTurn(
+    product: number,
+    sum: number,
+    from: Residues,
+    a: readonly Residues[],
+    b: readonly Residues[],
+    first: number,
+  ): Residues {
+    const { p, q, r } = this;
+    const [k, l, m, n] = this.key;
+    const productA = mixed((mixed((product + STEP) | 0) ^ k) + n);
+    const productB = mixed((mixed((product + 0x6a09e667) | 0) ^ l) + n);
+    const productC = mixed((mixed((product + 0x3c6ef372) | 0) ^ m) + n);
+    const sumA = mixed((mixed((sum + STEP) | 0) ^ k) + n);
+    const sumB = mixed((mixed((sum + 0x6a09e667) | 0) ^ l) + n);
+    const sumC = mixed((mixed((sum + 0x3c6ef372) | 0) ^ m) + n);
+    let { p: inP, q: inQ, r: inR } = from;
+    for (let i = first; i < a.length; i++) {
+      const isInOrder = (a[i]!.p - b[i]!.p || a[i]!.q - b[i]!.q || a[i]!.r - b[i]!.r) <= 0;
+      const x = isInOrder ? a[i]! : b[i]!;
+      const y = isInOrder ? b[i]! : a[i]!;
+      const ofP = within(afterSecond(afterFirst(productA, x.p, x.q, x.r), y.p, y.q, y.r), p);
+      const ofQ = within(afterSecond(afterFirst(productB, x.r, x.p, x.q), y.r, y.p, y.q), q);
+      const ofR = within(afterSecond(afterFirst(productC, x.q, x.r, x.p), y.q, y.r, y.p), r);
+      const nextP = within(afterSecond(afterFirst(sumA, inP, inQ, inR), ofP, ofQ, ofR), p);
+      const nextQ = within(afterSecond(afterFirst(sumB, inR, inP, inQ), ofR, ofP, ofQ), q);
+      inR = within(afterSecond(afterFirst(sumC, inQ, inR, inP), ofQ, ofR, ofP), r);
+      inP = nextP;
+      inQ = nextQ;
+    }
+    return new Residues(inP, inQ, inR);
+  }
+
   /** Of the first of some values: as their sum by their number, but of no size. Sets have thousands of values, and a sum for each would be most of what is made. */
   mean(values: readonly Residues[], count: number): Residues {
     const { p, q, r } = this;
@@ -171,9 +216,9 @@ export class Fields {
       const dp = plus(x.p, p - y.p, p);
       const dq = plus(x.q, q - y.q, q);
       const dr = plus(x.r, r - y.r, r);
-      inP = plus(inP, within(mixed(mixed((mixed((a ^ dp) + STEP) ^ dq) + STEP) ^ dr), p), p);
-      inQ = plus(inQ, within(mixed(mixed((mixed((b ^ dr) + STEP) ^ dp) + STEP) ^ dq), q), q);
-      inR = plus(inR, within(mixed(mixed((mixed((c ^ dq) + STEP) ^ dr) + STEP) ^ dp), r), r);
+      inP = plus(inP, within(afterFirst(a, dp, dq, dr), p), p);
+      inQ = plus(inQ, within(afterFirst(b, dr, dp, dq), q), q);
+      inR = plus(inR, within(afterFirst(c, dq, dr, dp), r), r);
     }
     return new Residues(inP, inQ, inR);
   }

@@ -15,7 +15,7 @@ import { decode, encode } from "../types/formats.js";
 import type { Accumulator, Algebra, Factors, Number_, Term } from "./algebra.js";
 import { type ExtremeFunction, Extremum } from "./extremum.js";
 import { Compared } from "./field-values.js";
-import { FieldAlgebra, inOrder } from "./field.js";
+import { FieldAlgebra } from "./field.js";
 import { type Fields, NO_PROGRAM, Residues } from "./residues.js";
 
 /** Functions that are never -0. */
@@ -167,20 +167,33 @@ export class RoundingAlgebra extends FieldAlgebra {
 
   /** A product that is added without being rounded before. */
   fused(total: Number_, a: Number_, b: Number_): Number_ {
-    if (total instanceof Float && a instanceof Float && b instanceof Float && this.makings === null)
-      if (a.opposite === null && b.opposite === null) return this.fusedFloats(total, a, b);
+    const float = this.fusedInTurn(total, [a], [b], 0);
+    if (float !== null) return float;
     const product = this.mul(a, b);
     if (total === 0 || typeof product === "number") return this.add(total, product);
     return this.unchanged(total, product) ?? this.sum("+ ·", [total, product]);
   }
 
-  /** The same of floats without a sign to take out. Products of tiles have so many that nothing else is made for one. */
-  private fusedFloats(total: Float, a: Float, b: Float): Float {
+  /**
+   * Such products of floats without a sign to take out, added one after the other from a place on; null where one of them has to be looked at by itself. Products of tiles have so
+   * many that nothing is made for one.
+   */
+  fusedInTurn(total: Number_, a: Factors, b: Factors, first: number): Float | null {
+    if (!(total instanceof Float) || this.makings !== null) return null;
+    let { mayBeNegativeZero } = total;
+    for (let k = first; k < a.length; k++) {
+      const [x, y] = [a[k]!, b[k]!];
+      if (!(x instanceof Float && y instanceof Float) || x.opposite !== null || y.opposite !== null) return null;
+      mayBeNegativeZero &&= x !== y;
+    }
+    const [product, sum] = [this.tag("·"), this.tag("+ ·")];
     const { fields } = this;
-    const isInOrder = inOrder(a, b) <= 0;
-    const product = fields.standInOfTwo(this.tag("·"), isInOrder ? a : b, isInOrder ? b : a);
-    const sum = fields.standInOfTwo(this.tag("+ ·"), total, product);
-    return new Float(sum, null, total.mayBeNegativeZero && a !== b, false);
+    return new Float(
+      fields.sumInTurn(product, sum, total, a as readonly Float[], b as readonly Float[], first),
+      null,
+      mayBeNegativeZero,
+      false,
+    );
   }
 
   override div(a: Number_, b: Number_): Number_ {
@@ -262,7 +275,11 @@ class OrderedTotal implements Accumulator {
   }
 
   addProducts(a: Factors, b: Factors): void {
-    for (let k = 0; k < a.length; k++) this.addProduct(a[k]!, b[k]!);
+    let k = 0;
+    if (this.total === 0 && a.length > 0) this.addProduct(a[k]!, b[k++]!);
+    const total = this.algebra.fusedInTurn(this.total, a, b, k);
+    if (total !== null) this.total = total;
+    else for (; k < a.length; k++) this.addProduct(a[k]!, b[k]!);
   }
 
   build(): Number_ {
