@@ -86,6 +86,9 @@ function casesFor(manifest, dtype) {
     [51, 37, 29],
     [128, 128, 64],
     [160, 96, 100],
+    // Few tiles, whose depth is cut.
+    [16, 48, 1536],
+    [3, 41, 1027],
     ...(options.quick
       ? []
       : [
