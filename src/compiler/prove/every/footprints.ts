@@ -44,7 +44,7 @@ import {
 } from "./rounds.js";
 
 /** Boxes of lengths and ways through rounds, at most. */
-const MOST_WAYS = 20_000;
+const MOST_WAYS = 3000;
 
 /** How rounds divide rows among them: round g has the rows from `rows` · g on, `rows` of them, up to `all`. */
 interface Division {

@@ -2,7 +2,7 @@
  * Whether what threads of a block touch in rounds is ordered: in one phase nothing that two threads touch meets, of which one writes; and
  * what no meeting of the block parts from the next round is in the memory of other rounds' rows.
  */
-import { bufferOf, type Kernel } from "../../ir/module.js";
+import type { Kernel } from "../../ir/module.js";
 import { type Counter, exactQuotient, isSurely } from "./bounds.js";
 import { demand } from "./conditions.js";
 import {
@@ -34,14 +34,13 @@ interface AtEnd {
 }
 
 export class Phases {
+  private readonly shared: ReadonlySet<string>;
   private readonly inTogether: ReadonlySet<string>;
   /** By what is asked about them: accesses at the ends of rounds, on all ways. */
   private readonly ends = new Map<string, AtEnd>();
 
-  constructor(
-    private readonly kernel: Kernel,
-    nodes: readonly RoundNode[],
-  ) {
+  constructor({ buffers }: Kernel, nodes: readonly RoundNode[]) {
+    this.shared = new Set(buffers.filter((b) => b.role === "shared").map((b) => b.name));
     this.inTogether = usedTogether(nodes);
   }
 
@@ -70,7 +69,7 @@ export class Phases {
   private note({ access, phase }: RoundTouch, meetings: number): void {
     const [isFirst, isLast] = [phase === 0, phase === meetings];
     const { buffer, isStored } = access;
-    if (bufferOf(this.kernel, buffer).role !== "shared" || (!isFirst && !isLast)) return;
+    if (!this.shared.has(buffer) || (!isFirst && !isLast)) return;
     this.ends.set(`${buffer} ${isStored} ${isFirst} ${isLast}`, { access, isFirst, isLast });
   }
 
@@ -78,8 +77,7 @@ export class Phases {
   private mayMeet(a: RoundAccess, b: RoundAccess): boolean {
     if (!a.isStored && !b.isStored) return false;
     if (a.buffer === b.buffer) return true;
-    const areShared = [a, b].every(({ buffer }) => bufferOf(this.kernel, buffer).role === "shared");
-    return areShared && !this.inTogether.has(`${a.buffer} ${b.buffer}`);
+    return this.shared.has(a.buffer) && this.shared.has(b.buffer) && !this.inTogether.has(`${a.buffer} ${b.buffer}`);
   }
 }
 
@@ -127,17 +125,17 @@ interface Parted {
  */
 function areOneThreads(a: RoundTouch, b: RoundTouch, threads: RoundThreads, ranges: Ranges): boolean {
   const { number, count } = threads;
-  if (count !== null && isConstant(count) && constantOf(count) === 1) return true;
+  const outer = a.counters.slice(
+    0,
+    a.counters.findIndex((c) => threads.names.has(c.name)),
+  );
+  if (count !== null && isConstant(count) && constantOf(count) === 1 && outer.length === 0) return true;
   const [x, y] = [parted(a, threads), parted(b, threads)];
   if (x === null || y === null || !equal(x.ofThread, y.ofThread)) return false;
   const each = exactQuotient(x.ofThread, number);
   const lanes = Math.max(a.access.lanes, b.access.lanes);
   if (each === null || !isConstant(each) || constantOf(each) < lanes) return false;
   const apart = [...x.ofLoops, ...y.ofLoops, minus(x.rest, y.rest)].filter((f) => f.size > 0);
-  const outer = a.counters.slice(
-    0,
-    a.counters.findIndex((c) => threads.names.has(c.name)),
-  );
   if (outer.length > 0 && !areOneEntry(x, y, outer, ranges)) return false;
   if (apart.length === 0) return true;
   // The number of another entry would have to count as far.

@@ -13,14 +13,18 @@ import {
   Rewritten,
   scaled,
 } from "./forms.js";
+import type { Expression } from "./expressions.js";
 
-/** What the number of a round is called in a box. */
-export const ROUND = "round";
+/** What the number of a round is called in a box, by how many there are: no dimension has such a name. */
+export function roundOf(count: Expression): string {
+  return `round of ${count.id}`;
+}
 
 /** Rows are those of the rounds before, those of the round, and those behind: `name` + more = round · rows + left. */
 export class Round extends Rewritten {
-  /** @param rows so many for each round @param more what the number of rows is beside the parameter */
+  /** @param called the number of the round @param rows so many for each @param more what the number of rows is beside the parameter */
   constructor(
+    private readonly called: string,
     private readonly parameter: string,
     private readonly rows: Form,
     private readonly more: Form,
@@ -37,19 +41,23 @@ export class Round extends Rewritten {
     ]);
     const by = minus(plus(product(parameter(before), this.rows), parameter(left)), this.more);
     const { ranges, names } = replacedIn(box, this.parameter, by, further);
-    return [{ ranges, names: new Map([...names, [ROUND, parameter(before)]]) }];
+    return [{ ranges, names: new Map([...names, [this.called, parameter(before)]]) }];
   }
 }
 
 /** A round of a number of rows that is fixed. */
 export class FixedRound extends Rewritten {
-  constructor(private readonly most: number) {
+  constructor(
+    private readonly called: string,
+    private readonly most: number,
+  ) {
     super("there is a number of rounds");
   }
 
   override boxesOf({ ranges, names }: Box): readonly Box[] {
-    const range = { low: 0, high: this.most - 1 };
-    return [{ ranges: new Map([...ranges, [ROUND, range]]), names: new Map([...names, [ROUND, parameter(ROUND)]]) }];
+    const { called, most } = this;
+    const range = { low: 0, high: most - 1 };
+    return [{ ranges: new Map([...ranges, [called, range]]), names: new Map([...names, [called, parameter(called)]]) }];
   }
 }
 

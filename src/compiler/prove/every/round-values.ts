@@ -22,7 +22,7 @@ import {
   ZERO,
 } from "./forms.js";
 import { differenceOf, Named, Ordered } from "./rewritings.js";
-import { isVariable } from "./rounds.js";
+import { isOfLengths, isVariable } from "./rounds.js";
 import { startOf } from "./stretches.js";
 import type { Span } from "../../source.js";
 
@@ -112,6 +112,8 @@ export class RoundValues {
 
   /** A number over a length, rounded down: a number of which nothing is known but that so many lengths are no more. */
   private share(e: Expression, number: Form, by: Form): Form {
+    // The box is written for it on all ways.
+    if (!isOfLengths(e)) throw new NotAffine("a division by what is not constant");
     const of = constantOf(number);
     const name = shareOf(e, number);
     const known = this.box.names.get(name);

@@ -21,8 +21,8 @@ import {
   Undecided,
 } from "./forms.js";
 import { COUNTER, type RoundValues } from "./round-values.js";
-import { FixedRound, Round, ROUND } from "./rewritings.js";
-import { type RoundAccess, type RoundBranch, type RoundLoop, type RoundNode, rowsIn } from "./rounds.js";
+import { FixedRound, Round, roundOf } from "./rewritings.js";
+import { isOfLengths, type RoundAccess, type RoundBranch, type RoundLoop, type RoundNode, rowsIn } from "./rounds.js";
 
 /** Which rank's memory: a number, -1 for its own; or one of so many, in an order that goes with the block. */
 export type RoundOwner = number | { readonly by: number; readonly of: number };
@@ -61,6 +61,8 @@ export class RoundWay {
   round: Form | null = null;
   private readonly counters: Counter[] = [];
   private threads: RoundThreads | null = null;
+  /** One loop over blocks is followed. */
+  private hasLoop = false;
   private names = 0;
 
   constructor(
@@ -119,17 +121,20 @@ export class RoundWay {
 
   /** Any one round. */
   private rounds({ variable, low, high, body, span }: RoundLoop): void {
-    if (this.round !== null || this.counters.length > 0)
+    if (this.hasLoop || this.counters.length > 0)
       throw new NotShown("loops lie inside each other in another way", span);
+    this.hasLoop = true;
     const begin = this.value(low, span, "data decides about a loop");
     if (begin.size > 0) throw new NotShown("rounds are not counted from 0", span);
     if (high === null) throw new NotShown("data decides about a loop", span);
+    // A box is written for it on all ways.
+    if (!isOfLengths(high)) throw new NotShown("addresses decide how many rounds there are", span);
     const counted = rowsIn(high);
     const [rows, all] = [counted === null ? ONE : this.value(counted.rows, span, ""), this.value(counted?.all ?? high, span, "")]; // prettier-ignore
-    const round = this.values.box.names.get(ROUND);
+    const round = this.values.box.names.get(roundOf(high));
     const hasRows = this.asked(span, () => this.values.isAtLeastZero(minus(rows, ONE)));
     if (!hasRows) throw new NotShown("a round may have no rows", span);
-    if (round === undefined) throw this.counted(rows, all, span);
+    if (round === undefined) throw this.counted(roundOf(high), rows, all, span);
     this.values.set(variable, round);
     const left = minus(all, product(round, rows));
     if (!this.asked(span, () => this.values.isAtLeastZero(minus(left, ONE)))) return;
@@ -138,12 +143,12 @@ export class RoundWay {
   }
 
   /** The box with the number of a round, which has rows before it and rows left. */
-  private counted(rows: Form, all: Form, span: Span): Error {
-    if (isConstant(all)) return new FixedRound(Math.max(1, constantOf(all)));
+  private counted(called: string, rows: Form, all: Form, span: Span): Error {
+    if (isConstant(all)) return new FixedRound(called, Math.max(1, constantOf(all)));
     for (const [name, times] of all) {
       const more = new Map([...all].filter(([key]) => key !== name));
       const isAlone = [...more.keys(), ...rows.keys()].every((key) => !factors(key).includes(name));
-      if (name !== "" && times === 1 && this.ranges.has(name) && isAlone) return new Round(name, rows, more);
+      if (name !== "" && times === 1 && this.ranges.has(name) && isAlone) return new Round(called, name, rows, more);
     }
     return new NotShown("how many rounds there are is not followed", span);
   }

@@ -8,7 +8,7 @@ import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type
 import { lanesOf } from "../../ir/types.js";
 import type { Span } from "../../source.js";
 import { NotShown } from "./conditions.js";
-import type { Expression, Expressions } from "./expressions.js";
+import { type Expression, type Expressions, isComparison } from "./expressions.js";
 import type { Make } from "./unrolled.js";
 
 /** A load or store of a round. Expressions are over the variables of loops, too; null of what data decides. */
@@ -69,6 +69,12 @@ const ROUND_VARIABLE = "~~";
 /** Whether an expression is the variable of a loop in rounds. */
 export function isVariable(e: Expression): boolean {
   return e.kind === "symbol" && e.name.startsWith(VARIABLE);
+}
+
+/** Whether an expression is made of lengths alone, with nothing to decide. */
+export function isOfLengths(e: Expression): boolean {
+  if (e.kind !== "apply") return e.kind === "dim" || e.kind === "constant";
+  return e.fn !== "select" && !isComparison(e.fn) && e.of.every(isOfLengths);
 }
 
 /** Whether an expression is the number of a round. */
@@ -205,10 +211,10 @@ class Lifting {
     this.values.set(body.arguments[0]!, variable);
     const before = this.divided.length;
     const nodes = this.nodes(body.ops);
-    const divided = this.divided.splice(before).filter(({ of }) => {
-      const [a] = (of as Expression & { kind: "apply" }).of;
-      return timesOf(a!, variable) !== null;
-    });
+    const found = this.divided.splice(before);
+    const isOwn = ({ of }: DividedVariable): boolean => of.kind === "apply" && timesOf(of.of[0]!, variable) !== null;
+    const divided = found.filter(isOwn);
+    this.divided.push(...found.filter((d) => !isOwn(d)));
     return { kind: "loop", map, variable, low, high, body: nodes, divided, span: op.span };
   }
 
