@@ -154,6 +154,22 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
     claim: "ordering",
   }),
   ordered: () => ({ text: library("reduce_scatter/push"), edits: [[/"inbox_odd"/g, '"inbox"']], at: { n: 64 } }),
+  phases: () => ({
+    // Threads add up what others have not stored yet.
+    text: library("fused/softmax_over_ranks"),
+    edits: [[/(store %98, %90 .*\n *\}\n) *block_sync\n/, "$1"]],
+    at: { m: 14, n: 16 },
+    proved: [{ m: 2, n: 2 }],
+    claim: "ordering",
+  }),
+  "own rows": () => ({
+    // The maximum of a row that another block has found.
+    text: library("fused/softmax_over_ranks"),
+    edits: [[/load %743 (\{buffer="value"\})/, "load %741 $1"]],
+    at: { m: 14, n: 8 },
+    proved: [{ m: 2, n: 2 }],
+    claim: "ordering",
+  }),
   epochs: () => ({
     // Packets are stored with the number of the next launch, and waited for with that of this one.
     text: byPackets("all_reduce/one_shot"),

@@ -112,3 +112,38 @@ describe("kernels that differ from the one that was proved", () => {
       expect(claimed).toBeLessThan(mutants.length / 4);
     });
 });
+
+/** Kernels that go through rows in rounds, of which the ordering alone is claimed: how many rows a round has, and rows that it goes through in parts. */
+const FOLDED: readonly DimValues[] = [
+  { m: 2, n: 2 },
+  { m: 6, n: 10 },
+  { m: 52, n: 10 },
+  { m: 70, n: 24 },
+  { m: 12, n: 160 },
+  { m: 10, n: 272 },
+];
+
+const FOLDING: Readonly<Record<string, number>> = {
+  "fused/softmax_over_ranks": 60,
+  "fused/reduce_scatter_rms_norm": 60,
+  "fused/all_reduce_rms_norm": 60,
+};
+
+describe("kernels that differ from one that goes through rows in rounds", () => {
+  for (const [name, step] of Object.entries(FOLDING).slice(0, isAll ? Infinity : 1))
+    it(name, () => {
+      const file = LIBRARY.find((f) => f.name === name)!;
+      const small = compileFile(file, { ranks: 2, dtype: "bf16", mapping: PROOF_MAPPING });
+      const printed = withMapping(small, PRINTED).kernel!;
+      const shapes = proofShapes(small.kernel!, "answer", programOf(small.snapshots));
+      const isOrdered = (kernel: typeof printed): boolean => everyLength(kernel, shapes).ordering.holds;
+      expect(isOrdered(printed)).toBe(true);
+      const by = Number(process.env["MUTANTS_STEP"] ?? step);
+      const mutants = printedMutantsOf(printed).filter((_, i) => i % by === 0);
+      const wrong = mutants
+        .filter(({ kernel }) => isOrdered(kernel))
+        .filter(({ kernel }) => FOLDED.some((dims) => proveOrdering(kernel, { dims }).status !== "proved"));
+      expect(wrong.map((m) => m.name)).toEqual([]);
+      expect(mutants.length).toBeGreaterThanOrEqual(25);
+    });
+});

@@ -25,6 +25,10 @@ export const CONDITIONS = [
   "divisors",
   /** What meets is ordered. */
   "ordered",
+  /** Threads of a block that go through rows together touch no element but in phases that a meeting of the block parts. */
+  "phases",
+  /** What a block touches in a round is of the rows of that round. */
+  "own rows",
   /** Packets carry the number of the launch, on all ranks alike. */
   "epochs",
   /** Each packet is stored once and taken once. */

@@ -52,6 +52,8 @@ class Memory {
   }
 
   outputs(): Set<string> {
+    for (const { hasRounds, movements } of this.program.units)
+      if (hasRounds === true) throw new NotShown("blocks go through rows in rounds, of which values are not followed", movements[0]?.span ?? NO_PLACE); // prettier-ignore
     const outputs = new Set<string>();
     for (let launch = 0; launch < this.program.launches; launch++) {
       for (const { name } of this.program.kernel.outputs)

@@ -141,6 +141,12 @@ export class Digits extends Unwinding {
   }
 }
 
+/** A box must be written in other parameters. */
+export abstract class Rewritten extends Unwinding {
+  /** Boxes that cover it. */
+  abstract boxesOf(box: Box): readonly Box[];
+}
+
 /** Nothing here decides it: an opaque parameter, or two without end against each other. */
 export class Undecided extends Unwinding {}
 
@@ -207,6 +213,12 @@ export function isZero(f: Form, ranges: Ranges): boolean {
   if (f.size === 0) return true;
   const { low, high } = rangeOf(f, ranges);
   if (low > 0 || high < 0) return false;
+  // A product is 0 where a factor is.
+  const common = factors([...f.keys()][0]!).find((name) => [...f.keys()].every((key) => factors(key).includes(name)));
+  if (common !== undefined && keyOf(f) !== keyOf(scaled(parameter(common), f.get(common) ?? 0))) {
+    if (ranges.get(common)?.low === 0) cut(ranges, new Cut(common, 1));
+    if (ranges.has(common)) return isZero(divided(f, parameter(common)), ranges);
+  }
   return isAtLeastZero(f, ranges) && !isAtLeastZero(minus(f, ONE), ranges);
 }
 
@@ -392,6 +404,11 @@ export function parts(box: Box, into: Cut | Digits): Box[] {
   return [without(ranges, name, box, digits), ...rest];
 }
 
+/** A box with a polynomial over these further parameters in place of a parameter. */
+export function replacedIn(box: Box, name: string, by: Form, further: Ranges): Box {
+  return without(new Map([...box.ranges, ...further]), name, box, by);
+}
+
 /** A box with a polynomial in place of a parameter, over these ranges. */
 function without(ranges: Map<string, Range>, name: string, { names }: Box, by: Form): Box {
   const replaced = new Map([[name, by]]);
@@ -447,8 +464,8 @@ export function explore(box: Box, most: number, look: (box: Box) => void): boole
     try {
       look(next);
     } catch (e) {
-      if (!(e instanceof Cut || e instanceof Digits)) throw e;
-      left.push(...parts(next, e));
+      if (!(e instanceof Cut || e instanceof Digits || e instanceof Rewritten)) throw e;
+      left.push(...(e instanceof Rewritten ? e.boxesOf(next) : parts(next, e)));
     }
   }
   return true;

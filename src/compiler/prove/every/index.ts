@@ -13,6 +13,7 @@ import { Expressions, NotAffine } from "./expressions.js";
 import { type Box, boxOf, constant, explore, type Form, Undecided } from "./forms.js";
 import { answersOf } from "./elementwise.js";
 import { outputsOf } from "./contents.js";
+import { Footprints } from "./footprints.js";
 import { checkCounted, dimsIn, Lengths, namesOf, type Program, type Unit } from "./lengths.js";
 import { checkBlocksAlike } from "./blocks.js";
 import { Movements } from "./movements.js";
@@ -167,7 +168,8 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
     if (b.role === "packet") checkCounted(expressions.extent(b.shape[0]!), placeOf(kernel));
   const launches = launchesOf(kernel);
   const all = new Movements(kernel, expressions);
-  const orders = (kernel.maxBlocks > 1 ? [1, 2] : [1]).map((grid) => new StretchOrder(kernel, dims, grid, launches));
+  const footprints = new Footprints(kernel, expressions);
+  const orders = (kernel.maxBlocks > 1 ? [1, 2] : [1]).map((grid) => StretchOrder.of(kernel, dims, grid, launches));
   const [first] = orders as [StretchOrder];
   const counters = new Set([...first.counters].filter((name) => orders.every((o) => o.counters.has(name))));
   const walks = new Map<string, Walk>();
@@ -176,14 +178,15 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
       walks.set(`${rank} ${parity}`, new Walk(kernel, expressions, rank, parity, counters));
   // Where the last block has a part of its own, two others and the last stand for any number.
   if (kernel.maxBlocks > 1 && isAsked("alike") && checkBlocksAlike(kernel) && kernel.maxBlocks > 2)
-    orders.push(new StretchOrder(kernel, dims, 3, launches));
+    orders.push(StretchOrder.of(kernel, dims, 3, launches));
   if (!orders.every((o) => [...counters].every((name) => o.counters.has(name))))
     throw new NotShown("launches are not counted alike", placeOf(kernel));
   const units: Unit[] = [];
   const shared = new SharedMovements();
   const movements = new Map<Stretch, readonly Movement[]>();
   for (const { rank, stretches } of walks.values())
-    for (const s of stretches) movements.set(s, shared.of(rank, all.of(s)));
+    for (const s of stretches)
+      movements.set(s, shared.of(rank, s.rounds === null ? all.of(s) : footprints.of(s.rounds)));
   for (let rank = 0; rank < kernel.world; rank++)
     for (let launch = 0; launch < launches; launch++) {
       const { stretches } = walks.get(`${rank} ${launch % 2}`)!;
@@ -192,7 +195,7 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
           if (order.count(rank, block, launch) !== stretches.length)
             throw new NotShown("blocks do not all come to the same loops", placeOf(kernel));
       for (const [stretch, s] of stretches.entries())
-        units.push({ rank, launch, stretch, run: s.run, movements: movements.get(s)! });
+        units.push({ rank, launch, stretch, run: s.run, movements: movements.get(s)!, hasRounds: s.rounds !== null });
     }
   const timeOf = (unit: Unit): number => first.timeOf({ ...unit, block: 0 });
   const sorted = units.sort((a, b) => a.launch - b.launch || timeOf(a) - timeOf(b));

@@ -30,6 +30,8 @@ export interface Unit {
   /** Of stretches with no synchronisation between them. */
   readonly run: number;
   readonly movements: readonly Movement[];
+  /** Whether it is rounds of blocks: its movements are what is touched, and are ordered with each other. */
+  readonly hasRounds?: boolean;
 }
 
 /** A movement, or what one is in one turn, over the parameters of a box. */

@@ -108,7 +108,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       if (found < 0) known.push({ of, movement, turn, start, end, writes, packets, taker });
       else known[found] = { ...known[found]!, taker: eitherTaker(known[found]!.taker, taker) };
     };
-    touch(movement.buffer, movement.owner, base, true, movement.takers[0]);
+    touch(movement.buffer, movement.owner, base, movement.isFootprint !== "read", movement.takers[0]);
     for (const [i, { buffer, owner, place }] of sources.entries()) {
       const distance = distanceOf(place);
       // What is made of packets is made by who takes them.
@@ -239,7 +239,8 @@ export class Pairs {
 
   private asked(a: Unit, b: Unit, relation: number): boolean {
     if ((relation & Relation.Launches) !== 0 && a.launch === b.launch) return true;
-    if (a === b) return (relation & (Relation.OneStrand | Relation.Same)) !== 0;
+    // What meets in rounds is looked at where they are followed.
+    if (a === b) return a.hasRounds === true || (relation & (Relation.OneStrand | Relation.Same)) !== 0;
     const [first, second] = this.units.get(a)! < this.units.get(b)! ? [a, b] : [b, a];
     if (first.launch > second.launch || isOneRun(first, second)) return false;
     for (const order of this.program.orders)
@@ -258,9 +259,10 @@ export class Pairs {
     const turns = known.get(m);
     if (turns?.has(turn) === true) return;
     known.set(m, (turns ?? new Set()).add(turn));
+    const isStored = m.isFootprint !== "read";
     for (const unit of of.units)
       for (const { buffer, owner } of [m, ...sources])
-        this.checkCaller(unit, owner < 0 ? unit.rank : owner, buffer, buffer === m.buffer, m.span);
+        this.checkCaller(unit, owner < 0 ? unit.rank : owner, buffer, isStored && buffer === m.buffer, m.span);
   }
 
   private checkCaller(unit: Unit, whose: number, buffer: string, isStored: boolean, span: Span): void {

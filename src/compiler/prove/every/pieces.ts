@@ -65,6 +65,8 @@ export interface Movement {
   readonly aligned: readonly { readonly form: Form; readonly lanes: number }[];
   /** Forms that must be positive wherever there are elements: lengths of rows, which elements are counted by. */
   readonly divisors: readonly Form[];
+  /** Of rounds: elements are read or stored there, no more is known; see `footprints.ts`. */
+  readonly isFootprint?: "read" | "stored";
   readonly span: Span;
 }
 

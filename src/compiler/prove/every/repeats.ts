@@ -13,13 +13,13 @@ const OWN_NAME: Name = (buffer) => buffer;
 
 /** One text for movements that do the same, but for the names of buffers. */
 function textOf(
-  { buffer, owner, base, length, text, sources, rows, takers, covered, aligned, divisors, span }: Movement,
+  { buffer, owner, base, length, text, sources, rows, takers, covered, aligned, divisors, isFootprint, span }: Movement,
   name: Name,
 ): string {
   const keys = (all: readonly Form[]): string[] => all.map(keyOf);
   const read = sources.map((s: Source) => [name(s.buffer), s.owner, keyOfPlace(s.place)]);
   const lanes = aligned.map((a) => [keyOf(a.form), a.lanes]);
-  const stored = [name(buffer), owner, keyOf(base), length, text];
+  const stored = [name(buffer), owner, keyOf(base), length, text, isFootprint];
   const blocks = [rows, ...takers.map(keyOfTaker)];
   return JSON.stringify([...stored, read, blocks, keys(covered), lanes, keys(divisors), span.start, span.end]);
 }

@@ -15,7 +15,8 @@ import { execute } from "../execute.js";
 import type { ProofMachine } from "../machine.js";
 import { checkUnmatched } from "../unmatched.js";
 import { NotShown } from "./conditions.js";
-import { beginsStretch, synchronises, touches } from "./stretches.js";
+import { endsInMeetings } from "./rounds.js";
+import { beginsStretch, isRounds, synchronises, touches } from "./stretches.js";
 
 /** Segments of the marks and of the callers' accesses in one execution of a skeleton. */
 export class StretchOrder {
@@ -29,7 +30,21 @@ export class StretchOrder {
   readonly counters: ReadonlySet<string>;
 
   /**
+   * The order of a kernel. A block that has rounds may meet at the end of each: then what rounds do comes before what follows. A block that has none does
+   * not meet. So meetings are put there where they can order nothing else but counts, and these are looked at without them.
+   * @throws as the constructor
+   */
+  static of(kernel: Kernel, dims: DimValues, grid: number, launches: number): StretchOrder {
+    const plain = new StretchOrder(kernel, dims, grid, launches);
+    const { ops } = withMarks(kernel, kernel.body, { name: "", count: 0 }, true);
+    const meetings = (all: readonly Op[]): number => all.filter((op) => op.name === "block_sync").length;
+    const isMore = meetings(ops) > meetings(kernel.body.ops);
+    return isMore ? new StretchOrder(kernel, dims, grid, launches, true) : plain;
+  }
+
+  /**
    * @param dims any that the kernel takes, none of them 0
+   * @param hasMeetings with those at the end of rounds
    * @throws Fails where synchronisation alone goes wrong, CannotTell where it cannot be followed
    */
   constructor(
@@ -37,6 +52,7 @@ export class StretchOrder {
     dims: DimValues,
     readonly grid: number,
     readonly launches: number,
+    hasMeetings = false,
   ) {
     const mark = freshName(kernel, "mark");
     const counters = new Set(kernel.buffers.filter((b) => b.role === "state").map((b) => b.name));
@@ -46,7 +62,7 @@ export class StretchOrder {
         const rows = memory[j]![rank]!.slice(0, grid);
         if (!rows.every((row) => row === launch + 1)) counters.delete(name);
       });
-    const machine = execute(skeletonOf(kernel, grid, mark), { dims, launches }, null, true, count);
+    const machine = execute(skeletonOf(kernel, grid, mark, hasMeetings), { dims, launches }, null, true, count);
     this.counters = counters;
     const trace = (this.trace = machine.trace!);
     this.order = new HappensBefore(trace);
@@ -131,9 +147,9 @@ function listOf(lists: Map<number, number[]>, key: number): number[] {
   return list;
 }
 
-function skeletonOf(kernel: Kernel, grid: number, name: string): Kernel {
+function skeletonOf(kernel: Kernel, grid: number, name: string, hasMeetings: boolean): Kernel {
   const marks = { name, count: 0 };
-  const { arguments: none, ops } = withMarks(kernel, kernel.body, marks);
+  const { arguments: none, ops } = withMarks(kernel, kernel.body, marks, hasMeetings);
   const body = { arguments: none, ops: [...lookingAtCounts(kernel), ...ops] };
   const mark = { name, role: "scratch", dtype: "u32", shape: [Math.max(1, marks.count)], symmetric: false } as const;
   return { ...kernel, buffers: [...kernel.buffers, mark], body, work: [grid] };
@@ -157,20 +173,34 @@ interface Marks {
   count: number;
 }
 
-function withMarks(kernel: Kernel, { arguments: variables, ops }: Region, marks: Marks): Region {
+/** @param hasMeetings with those at the end of rounds that come first after a meeting, or in the kernel */
+function withMarks(
+  kernel: Kernel,
+  { arguments: variables, ops }: Region,
+  marks: Marks,
+  hasMeetings: boolean,
+  isFirst = true,
+): Region {
   const kept: Op[] = [];
   let stretch: Op[] = [];
+  let comesFirst = isFirst;
   for (const op of ops) {
     if (synchronises(kernel, op)) {
-      const inner =
-        op.attributes["map"] === "threads" ? op.regions : op.regions.map((r) => withMarks(kernel, r, marks));
+      const isOfThreads = op.attributes["map"] === "threads";
+      const inner = isOfThreads ? op.regions : op.regions.map((r) => withMarks(kernel, r, marks, hasMeetings, false));
       kept.push({ ...op, regions: inner });
       stretch = [];
+      // Counts of launches are looked at without such meetings.
+      comesFirst = op.name === "block_sync" || (comesFirst && (op.name === "load" || op.name === "store"));
     } else if (!touches(kernel, op)) kept.push(op);
     else {
-      if (beginsStretch(stretch, op)) stretch = [];
+      const isAlone = isRounds(kernel, op);
+      if (isAlone || beginsStretch(stretch, op)) stretch = [];
       if (stretch.length === 0) kept.push(...marking(op, marks));
-      stretch.push(op);
+      if (!isAlone) stretch.push(op);
+      else if (hasMeetings && comesFirst && endsInMeetings(op))
+        kept.push({ name: "block_sync", operands: [], results: [], attributes: {}, regions: [], span: op.span });
+      comesFirst = false;
     }
   }
   return { arguments: variables, ops: kept };

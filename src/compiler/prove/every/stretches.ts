@@ -7,11 +7,14 @@ import { scalarOf } from "../../ir/types.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
 import { type Expression, type Expressions } from "./expressions.js";
 import { packetsIn } from "./packets.js";
+import { hasRounds, type Rounds, roundsOf } from "./rounds.js";
 import { type Make, type Part, partsOf } from "./unrolled.js";
 
 /** What a rank does between two synchronisations, in parts that are followed one by one. */
 export interface Stretch {
   readonly parts: readonly Part[];
+  /** Loops over blocks in which the threads of each meet; then there are no parts. */
+  readonly rounds: Rounds | null;
   /** Stretches of one run have no synchronisation between them. */
   readonly run: number;
 }
@@ -51,11 +54,17 @@ const VARYING = new Set(["dim", "aligned", "scalar"]);
 
 const OWN_ROLES = new Set(["state", "register", "signal"]);
 
-/** Whether an op, or one inside it, synchronises or keeps count of epochs. */
+/** Whether an op, or one inside it, synchronises or keeps count of epochs; rounds do that inside of a block alone. */
 export function synchronises(kernel: Kernel, op: Op): boolean {
   if (SYNCHRONISES.has(op.name)) return true;
+  if (isRounds(kernel, op)) return false;
   if (op.name === "load" || op.name === "store") return OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
   return op.regions.some((r) => r.ops.some((o) => synchronises(kernel, o)));
+}
+
+/** Whether an op is loops over blocks in which the threads of each meet, and nothing else synchronises: a stretch of its own. */
+export function isRounds(kernel: Kernel, op: Op): boolean {
+  return hasRounds(op, (o) => o.name !== "block_sync" && synchronises(kernel, o));
 }
 
 /** Whether an op touches tensors or packets itself or in its regions. */
@@ -134,7 +143,8 @@ export class Walk {
   private end(): void {
     if (this.run.length === 0) return;
     const make: Make = (op, of) => this.made(op, of);
-    this.stretches.push({ parts: partsOf(this.run, this, this.expressions, make), run: this.runs });
+    const parts = partsOf(this.run, this, this.expressions, make);
+    this.stretches.push({ parts, rounds: null, run: this.runs });
     this.run = [];
   }
 
@@ -148,7 +158,11 @@ export class Walk {
           continue;
         }
         if (beginsStretch(this.run, op)) this.end();
-        this.run.push(op);
+        if (isRounds(this.kernel, op)) {
+          this.end();
+          const rounds = roundsOf(this.kernel, op, this.values, this.expressions, (o, of) => this.made(o, of));
+          this.stretches.push({ parts: [], rounds, run: this.runs });
+        } else this.run.push(op);
         continue;
       }
       this.close();

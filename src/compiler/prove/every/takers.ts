@@ -24,12 +24,13 @@ import { GRID, type Way } from "./ways.js";
 
 /** Element e is taken by block ⌊(e - `from`) / `rows`⌋, modulo the number of blocks. */
 export interface Taken {
-  readonly rows: number;
+  /** A number; or one text for equal numbers that lengths say. */
+  readonly rows: number | string;
   readonly from: Form;
 }
 
-/** "one" where there is one block; null where nothing is known of which block it is. */
-export type Taker = Taken | "one" | null;
+/** "one" where there is one block; "own" where each block has memory of its own; null where nothing is known of which block it is. */
+export type Taker = Taken | "one" | "own" | null;
 
 /** By which blocks an access takes its elements. @param digits the loops around it, as `digitsOf` has them */
 export function takerOf({ index, lanes }: Access, digits: readonly Loop[], way: Way): Taker {
@@ -79,20 +80,25 @@ export function takerOf({ index, lanes }: Access, digits: readonly Loop[], way: 
 export function eitherTaker(a: Taker, b: Taker): Taker {
   if (a === "one" || a === b) return b;
   if (b === "one") return a;
-  return a !== null && b !== null && a.rows === b.rows && equal(a.from, b.from) ? a : null;
+  return isTaken(a) && isTaken(b) && a.rows === b.rows && equal(a.from, b.from) ? a : null;
 }
 
 /** Whether two accesses to one element are surely of one block. */
 export function areOneTaker(a: Taker, b: Taker): boolean {
-  return a !== null && b !== null && a !== "one" && b !== "one" && a.rows === b.rows && equal(a.from, b.from);
+  if (a === "own" && b === "own") return true;
+  return isTaken(a) && isTaken(b) && a.rows === b.rows && equal(a.from, b.from);
+}
+
+function isTaken(taker: Taker): taker is Taken {
+  return taker !== null && typeof taker === "object";
 }
 
 /** With another form in place of where rows begin. */
 export function renamedTaker(taker: Taker, by: (f: Form) => Form): Taker {
-  return taker === null || taker === "one" ? taker : { ...taker, from: by(taker.from) };
+  return isTaken(taker) ? { ...taker, from: by(taker.from) } : taker;
 }
 
 /** One text for equal ones. */
 export function keyOfTaker(taker: Taker): string {
-  return taker === null || taker === "one" ? String(taker) : `${taker.rows} from ${keyOf(taker.from)}`;
+  return isTaken(taker) ? `${taker.rows} from ${keyOf(taker.from)}` : String(taker);
 }
