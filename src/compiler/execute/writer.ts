@@ -292,6 +292,11 @@ export class Writer {
   /** Writes what one thread does between two synchronisations of its block. */
   asThread(body: () => void): void {
     if (this.isInRole && this.tells) return this.asRoles(body);
+    this.apart(body);
+  }
+
+  /** Writes what one thread does as a strand of its own. */
+  private apart(body: () => void): void {
     const outer = this.thread;
     const wasSpread = this.isSpread;
     this.thread = this.fresh("s");
@@ -310,8 +315,8 @@ export class Writer {
 
   /** Writes what a thread tells others of: right after the threads of its role have met, it speaks for all of them. */
   asTelling(body: () => void): void {
-    if (!this.isInRole || !this.hasMet) return this.asThread(body);
-    this.asRoles(body);
+    if (this.isInRole && this.hasMet) return this.asRoles(body);
+    this.apart(body);
   }
 
   /** Writes what one thread does, as the strand of the role. */

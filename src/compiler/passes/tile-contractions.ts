@@ -27,6 +27,7 @@ import {
   declareShares,
   isLess,
   isWorthIt,
+  shareLimits,
   sharePlan,
   type SharePlan,
   type Shares,
@@ -162,11 +163,12 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const cutting = { ...options.slices!, meeting: 0 };
       return most === null ? null : cutDepth(of, most, whole, memory!, options.tileBlocks, cutting, b);
     });
+    const limits = shareLimits(options.tileBlocks, movers.has(op));
     const known = new Map<Extent, Value>();
     const plans = shapes.map(({ shape: { m, n }, tiles, plan, uncut }, i) => {
       if (taken !== null || plan === null || !isEven) return null;
-      const fit = extent("mul", fits[i]!, isWorthIt(plan, uncut, tiles, options.tileBlocks));
-      const room = declareShares(tiles, { m, n }, contractsOf(match).length, accumulatedIn(match), options.tileBlocks, buffers); // prettier-ignore
+      const fit = extent("mul", fits[i]!, isWorthIt(plan, uncut, tiles, limits));
+      const room = declareShares(tiles, { m, n }, contractsOf(match).length, accumulatedIn(match), limits, buffers); // prettier-ignore
       return { fit, shares: sharesOf(plan, fit, options.tileBlocks, room, b, known) };
     });
     const [shares = null, fewShares = null] = plans.map((plan) => plan?.shares ?? null);
@@ -177,7 +179,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const most = mosts[i] ?? null;
       const may = i === 0 ? 1 : taken !== null ? fits[i]! : extent("max", few!.fit, few!.isFewEach);
       work.push(extent("mul", may, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
-      if (plans[i] != null) work.push(blocksOfPieces(tiles, first!.steps, options.tileBlocks));
+      if (plans[i] != null) work.push(blocksOfPieces(tiles, first!.steps, limits));
     });
     const isFew = few === null ? null : b.compare("gt", b.extent(fits[1]!, known), b.constant(0));
     if (sums !== null) {

@@ -109,8 +109,8 @@ export function sharePlan(
 }
 
 /** 1 for launches that take less time with a cut than `uncut`, else 0. */
-export function isWorthIt({ time }: SharePlan, uncut: Extent, tiles: Extent, blocks: number): Extent {
-  return extent("mul", isOfFewRounds(tiles, blocks), isLess(time, uncut));
+export function isWorthIt({ time }: SharePlan, uncut: Extent, tiles: Extent, limits: ShareLimits): Extent {
+  return extent("mul", isOfFewRounds(tiles, limits), isLess(time, uncut));
 }
 
 /** 1 if `a` is less than `b`, else 0; neither is negative. */
@@ -118,15 +118,30 @@ export function isLess(a: Extent, b: Extent): Extent {
   return extent("min", 1, extent("div", b, extent("add", a, 1)));
 }
 
+/** Which launches may cut depths. */
+export interface ShareLimits {
+  readonly blocks: number;
+  /** Most rounds of whole tiles before the others are cut. */
+  readonly mostWhole: number;
+}
+
+/**
+ * Rounds of whole tiles that are worth a cut behind them. Where ranks take tiles each in an order of its own, none: what one takes whole another
+ * would cut, and they would add in different orders.
+ */
+export function shareLimits(blocks: number, hasOwnOrder: boolean): ShareLimits {
+  return { blocks, mostWhole: hasOwnOrder ? 0 : MOST_WHOLE };
+}
+
 /** 1 for launches with few enough rounds that a cut may be worth it, else 0. */
-function isOfFewRounds(tiles: Extent, blocks: number): Extent {
-  return extent("min", 1, extent("div", (MOST_WHOLE + 1) * blocks - 1, extent("max", tiles, 1)));
+function isOfFewRounds(tiles: Extent, { blocks, mostWhole }: ShareLimits): Extent {
+  return extent("min", 1, extent("div", (mostWhole + 1) * blocks - 1, extent("max", tiles, 1)));
 }
 
 /** Blocks that launches have whose depths may be cut: all, where tiles are deep enough. */
-export function blocksOfPieces(tiles: Extent, steps: Extent, blocks: number): Extent {
+export function blocksOfPieces(tiles: Extent, steps: Extent, limits: ShareLimits): Extent {
   const isDeep = extent("min", 1, extent("div", steps, LEAST_STEPS));
-  return extent("mul", extent("mul", isOfFewRounds(tiles, blocks), isDeep), blocks);
+  return extent("mul", extent("mul", isOfFewRounds(tiles, limits), isDeep), limits.blocks);
 }
 
 /** Declares the memory of the pieces: for as many as there may be, so that shapes do not tell all that decides on a cut. */
@@ -135,9 +150,10 @@ export function declareShares(
   { m, n }: { readonly m: number; readonly n: number },
   products: number,
   dtype: DType,
-  blocks: number,
+  limits: ShareLimits,
   buffers: Buffer[],
 ): ShareMemory {
+  const { blocks } = limits;
   const declare = (wanted: string, role: Buffer["role"], of: DType, shape: readonly Extent[]): string => {
     const name = freshName({ buffers }, wanted);
     buffers.push({ name, role, dtype: of, shape, symmetric: false });
@@ -145,7 +161,7 @@ export function declareShares(
   };
   const left = extent("mod", tiles, blocks);
   const most = extent("min", extent("mul", left, MOST_PIECES), MOST_ROUNDS * blocks);
-  const put = extent("mul", isOfFewRounds(tiles, blocks), most);
+  const put = extent("mul", isOfFewRounds(tiles, limits), most);
   return {
     put: Array.from({ length: products }, () => declare("pieces", "scratch", dtype, [put, m * n])),
     told: declare("told", "signal", "u32", [MOST_ROUNDS * blocks]),
