@@ -5,7 +5,7 @@ import { compile, type CompileResult, type DType } from "../../src/compiler/inde
 import type { Kernel, Op } from "../../src/compiler/ir/module.js";
 import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { prove, summaryLine } from "../../src/compiler/prove/index.js";
-import { type DimValues, evaluateExtent } from "../../src/compiler/types/extent.js";
+import type { DimValues } from "../../src/compiler/types/extent.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 
@@ -40,7 +40,8 @@ export function expectProved({ kernel }: Pick<CompileResult, "kernel">, shapes?:
   expect([claims.answer.status, claims.ordering.status], summaryLine(claims)).toEqual(["proved", "proved"]);
 }
 
-/** Most pieces of depths at some lengths, if they may be cut. */
-export function piecesAt({ kernel }: CompileResult, dims: DimValues): number {
-  return evaluateExtent(kernel!.buffers.find((b) => b.name === "pieces")!.shape[0]!, dims);
+/** Whether depths are cut at some lengths: blocks then hand each other pieces. */
+export function isCutAt({ kernel }: CompileResult, dims: DimValues): boolean {
+  const { coverage } = prove({ kernel }, { shared: sharedLayout(kernel!), shapes: [dims] });
+  return !coverage.idle.some(({ what }) => what.startsWith("fragment_put"));
 }

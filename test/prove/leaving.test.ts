@@ -44,6 +44,18 @@ describe("an index that leaves its dimension far away", () => {
     expect(statuses(prove(compiled(boxed("2 * n / 3 + 2000", "i", "where n <= 6000"))))).toEqual(["proved", "proved"]);
   });
 
+  it("is found of ranks, too, where a loop over them is written out", () => {
+    for (const peer of ["p + 1", "-p"]) {
+      const text = `collective f(x: T[n] partial(max)) -> y: T[n] replicated {
+  for i in tiles(n) { y[i] = max(p in ranks) x@(${peer})[i] }
+}`;
+      const message = expect.stringMatching(/^rank [01], block 0: a load of 'x' goes to rank (2|-1) of 2$/) as string;
+      expect(findings(prove(compiled(text)))).toContainEqual(
+        expect.objectContaining({ code: "proof-bounds", message }),
+      );
+    }
+  });
+
   it("is no finding under a condition on data", () => {
     const guarded = boxed("2 * n / 3 + 2000").replace("box[i] = x[i]", "if x[i] == 1 { box[i] = x[i] }");
     expect(leaving(guarded)?.outside.op.name).toBe("load");

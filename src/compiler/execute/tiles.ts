@@ -260,52 +260,27 @@ export function storeFragment(
   values?.storeFragment(machine, f, from, to);
 }
 
-/** Where a piece lies: so many elements of a row of a global buffer, which has as many as the accumulator. */
-function pieceAt(
+/** `fragment_put` and `fragment_add`: the first rows of an accumulator go to a row of a global buffer, which has as many elements as it, or come from there. */
+export function passPiece(
   machine: Machine,
+  trace: Trace | null,
+  values: TileValues | null,
   f: Block,
   op: Op,
   accumulator: number,
   buffer: number,
   row: number,
   rows: number,
-): readonly [at: number, length: number] {
+): void {
+  const isPut = op.name === "fragment_put";
   const [m, n] = machine.shapes[accumulator] as [number, number];
   if (!(row >= 0 && row < machine.shapes[buffer]![0]!)) machine.faults.dimension(f, op, buffer, 0, row);
-  return [row * m * n, Math.min(Math.max(rows, 0), m) * n];
-}
-
-export function putFragment(
-  machine: Machine,
-  trace: Trace | null,
-  values: TileValues | null,
-  f: Block,
-  op: Op,
-  accumulator: number,
-  to: number,
-  row: number,
-  rows: number,
-): void {
-  const [at, length] = pieceAt(machine, f, op, accumulator, to, row, rows);
-  trace?.access(strandOf(trace, f), trace.numberOf(op), trace.memoryOf(to, f.rank), at, length, WRITE, 0);
-  machine.written[to]?.[f.rank]?.fill(1, at, at + length);
-  values?.putFragment(machine, f, accumulator, to, at, length);
-}
-
-export function addFragment(
-  machine: Machine,
-  trace: Trace | null,
-  values: TileValues | null,
-  f: Block,
-  op: Op,
-  accumulator: number,
-  from: number,
-  row: number,
-  rows: number,
-): void {
-  const [at, length] = pieceAt(machine, f, op, accumulator, from, row, rows);
-  trace?.access(strandOf(trace, f), trace.numberOf(op), trace.memoryOf(from, f.rank), at, length, READ, 0);
-  const hole = machine.written[from]?.[f.rank]?.subarray(at, at + length).indexOf(0) ?? -1;
-  if (hole >= 0) machine.faults.unwritten(f, op, from, f.rank, at + hole);
-  values?.addFragment(machine, f, accumulator, from, at, length);
+  const [at, length] = [row * m * n, Math.min(Math.max(rows, 0), m) * n];
+  const memory = trace?.memoryOf(buffer, f.rank);
+  trace?.access(strandOf(trace, f), trace.numberOf(op), memory!, at, length, isPut ? WRITE : READ, 0);
+  const written = machine.written[buffer]?.[f.rank];
+  if (isPut) written?.fill(1, at, at + length);
+  const hole = isPut ? -1 : (written?.subarray(at, at + length).indexOf(0) ?? -1);
+  if (hole >= 0) machine.faults.unwritten(f, op, buffer, f.rank, at + hole);
+  values?.[isPut ? "putFragment" : "addFragment"](machine, f, accumulator, buffer, at, length);
 }

@@ -1,8 +1,8 @@
 /**
  * Second verifier, run only on sound structure: synchronisation is reached by everyone it names,
- * bodies spread over threads do not synchronise, constants stay inside known bounds.
+ * bodies spread over threads do not synchronise. Where accesses go is the program's own: proofs judge it, and executors.
  */
-import { type Buffer, isRemote, type Kernel, type Op, type Region, text, type Value } from "./module.js";
+import { type Buffer, type Kernel, type Op, type Region, text, type Value } from "./module.js";
 import { DTYPES } from "../types/dtype.js";
 import { definitionOf, type LoopMap, type OpName, PACKET_BYTES, type PACKET_FORMATS } from "./ops.js";
 import { RankPairs } from "./rank-pairs.js";
@@ -50,6 +50,14 @@ const BLOCK_WIDE = new Set([
   "await_pieces",
 ]);
 
+/** Ops on pieces of tiles, as accumulators of warp groups hold them. */
+const OF_CONSUMERS: ReadonlySet<OpName> = new Set<OpName>([
+  "fragment_put",
+  "fragment_add",
+  "piece_put",
+  "await_pieces",
+]);
+
 /** What the loops around an op mean for it. */
 interface Around {
   /** What the outermost loop that spreads its iterations over threads is over; null outside of any. */
@@ -69,7 +77,6 @@ class MeaningVerifier {
   /** Ops with a barrier somewhere inside, and those with a notify or an await. */
   readonly barriersInside = new Set<Op>();
   readonly wordsInside = new Set<Op>();
-  private readonly constants = new Map<Value, number>();
   private readonly buffers: ReadonlyMap<string, Buffer>;
 
   constructor(
@@ -89,9 +96,7 @@ class MeaningVerifier {
       const op = region.ops[i]!;
       if (role !== null && waitsInThreads(op) && region.ops[i + 1]?.name !== "block_sync")
         this.report(op, `the ${role}'s threads do not meet after they have waited`);
-      if (op.name === "const") this.constants.set(op.results[0]!, op.attributes["value"] as number);
-      else if (op.name === "load" || op.name === "store") this.bounds(op);
-      else if (op.name === "packet_store" || op.name === "packet_load") this.packet(op);
+      if (op.name === "packet_store" || op.name === "packet_load") this.packet(op);
       else if (definitionOf(op.name).effect !== "pure") this.uniformity(op, around);
       if (op.regions.length === 0) continue;
       const inside = insideOf(op, around);
@@ -107,7 +112,8 @@ class MeaningVerifier {
     if (bytes > most) this.report(op, `has ${bytes} bytes, and a packet holds ${most}`);
   }
 
-  private uniformity(op: Op, { spread, isUneven, isOverRanks, parents }: Around): void {
+  private uniformity(op: Op, around: Around): void {
+    const { spread, isUneven, isOverRanks, parents } = around;
     const map = op.name === "for" ? mapOf(op) : null;
     if (spread !== null) {
       if (BLOCK_WIDE.has(op.name)) this.report(op, `stands inside a loop over ${spread}`);
@@ -117,6 +123,7 @@ class MeaningVerifier {
       this.report(op, "stands outside a loop over threads, so every thread would carry it out");
     if (op.name === "await_movers" || op.name === "shard_sent") this.moversAwaited(op, parents);
     if (op.name === "tiles_sent" || op.name === "await_tiles") this.tilesSent(op, parents);
+    if (OF_CONSUMERS.has(op.name) && around.role !== "consumer") this.report(op, "stands outside of what consumers do");
     const isBarrier = op.name === "barrier";
     if (!isBarrier && op.name !== "notify" && op.name !== "await") return;
     for (const p of parents) (isBarrier ? this.barriersInside : this.wordsInside).add(p);
@@ -151,25 +158,6 @@ class MeaningVerifier {
     const canonical = RankPairs.parse(ranks, world)?.print();
     if (canonical === undefined) this.report(op, `names no pairs of ${world} ranks: '${ranks}'`);
     else if (canonical !== ranks) this.report(op, `writes the pairs '${canonical}' as '${ranks}'`);
-  }
-
-  private bounds(op: Op): void {
-    const { constants } = this;
-    const { world } = this.kernel;
-    const { operands } = op;
-    let first = op.name === "store" ? 1 : 0;
-    if (isRemote(op)) {
-      const to = constants.get(operands[first++]!);
-      if (to !== undefined && (to < 0 || to >= world)) this.report(op, `goes to rank ${to} of ${world}`);
-    }
-    const { name, shape } = this.buffers.get(text(op, "buffer"))!;
-    if (operands.length - first !== shape.length) return;
-    for (let d = 0; d < shape.length; d++) {
-      const at = constants.get(operands[first + d]!);
-      const length = shape[d];
-      if (at !== undefined && (at < 0 || (typeof length === "number" && at >= length)))
-        this.report(op, `index ${at} of dimension ${d} lies outside '${name}', which has ${String(length)}`);
-    }
   }
 }
 

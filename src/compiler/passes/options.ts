@@ -115,7 +115,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   ),
   slices: either(
     (value) => (value === null ? null : "null"),
-    record({ most: count(1, 1024), meeting: count(0, 1024), elements: count(1, 2 ** 30) }),
+    record({ most: count(1, 1024), elements: count(1, 2 ** 30) }),
   ),
   shares: either(
     (value) => (value === null ? null : "null"),
@@ -186,15 +186,12 @@ const WGMMA_ROLES: RoleShape = {
   shards: { most: 8, elements: { inTurn: 2 ** 20, whole: 2 ** 21 } },
 };
 
-/**
- * A step of a tile of 128×256×64 takes some 0.8 µs on an H200, what a cut costs beside its sums some 6 µs, and sums are stored and
- * loaded at about 4 TB/s (2026-11).
- */
-const SLICES: SliceOptions = { most: 32, meeting: 8, elements: 350_000 };
+/** A step of a tile of 128×256×64 takes some 0.8 µs on an H200, and sums are stored and loaded at about 4 TB/s (2026-11). */
+const SLICES: SliceOptions = { most: 32, elements: 350_000 };
 
 /**
- * In units of some 2.5 ns, the time that a step has for a column: to tell of a piece and to hear of it takes 1 µs, and to put or add one of 128×64
- * takes another (on an H200, 2026-11: 256×2560×8192 and 2048×2560×8192 with their depths cut).
+ * In units of some 2.5 ns, the time that a step has for a column: to tell of a piece and to hear of it counts as 1 µs, and to put or add one of 128×64
+ * as another: what fits 256×2560×8192 and 2048×2560×8192 with their depths cut, on an H200 (2026-11), of which the whole was measured and no part.
  */
 const SHARES: ShareOptions = { meeting: 400, putting: 100, adding: 5 };
 

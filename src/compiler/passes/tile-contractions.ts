@@ -159,9 +159,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const memory = cuts.length > 0 ? declareSums(lengths, cuts, accumulatedIn(match), buffers) : null;
     const [slices = null, narrow = null] = mosts.map((most, i) => {
       const { lengths: of, whole } = shapes[i]!;
-      // Blocks meet there however deep a slice is.
-      const cutting = { ...options.slices!, meeting: 0 };
-      return most === null ? null : cutDepth(of, most, whole, memory!, options.tileBlocks, cutting, b);
+      return most === null ? null : cutDepth(of, most, whole, memory!, options.tileBlocks, options.slices!, b);
     });
     const limits = shareLimits(options.tileBlocks, movers.has(op));
     const known = new Map<Extent, Value>();
@@ -243,7 +241,7 @@ interface NarrowTiles {
 }
 
 /**
- * Narrow tiles where no block has two of them: a depth is cut into fewer slices, whose sums travel. Of no more rows than a tile has, which take as long as
+ * Narrow tiles where no block has two of them: a depth is cut into fewer pieces or slices, whose sums travel. Of no more rows than a tile has, which take as long as
  * their weights take to come, blocks may have two. On an H200 (2026-11), µs with narrow tiles and with wide ones: 16×8192 with a depth of
  * 2048 9.3 and 15.8, of 8192 36 and 43; 128×2560 18.5 and 26, 512×2048 28.8 and 34.2, 256×2048 20.7 and 25.4 with one of 8192; 384×2560 15.0 and 22.9,
  * 256×4096 16.3 and 24.0 with one of 4096. Two for a block, with one of 8192: 16×14336 64 and 67, 128×14336 73 and 83; four: 16×28672 131 and 128.

@@ -29,7 +29,7 @@ export function loop(w: Writer, op: OpOf<"for">): void {
     bound(w, op.operands[2 * d]!),
     bound(w, op.operands[2 * d + 1]!),
   ]);
-  // Only before the first iteration of others.
+  // A meeting before other loops comes right before their first iteration alone.
   if (op.attributes.map !== "threads") w.hasMet = false;
   switch (op.attributes.map) {
     case "serial":

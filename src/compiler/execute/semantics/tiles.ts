@@ -65,16 +65,13 @@ export function fragmentStore(w: Writer, op: OpOf<"fragment_store">): void {
   w.line(`tiles.storeFragment(${context(w, op)},${number(w, from)},${number(w, to)});`);
 }
 
-export function fragmentPut(w: Writer, op: OpOf<"fragment_put">): void {
+export function piece(w: Writer, op: OpOf<"fragment_put"> | OpOf<"fragment_add">): void {
   w.ran(op);
-  const { buffer, to } = op.attributes;
+  const { buffer, to, from } = op.attributes as {
+    readonly buffer: string;
+    readonly to?: string;
+    readonly from?: string;
+  };
   const [row, rows] = op.operands.map((v) => w.known(v, "the place of a piece"));
-  w.line(`tiles.putFragment(${context(w, op)},${number(w, buffer)},${number(w, to)},${row},${rows});`);
-}
-
-export function fragmentAdd(w: Writer, op: OpOf<"fragment_add">): void {
-  w.ran(op);
-  const { buffer, from } = op.attributes;
-  const [row, rows] = op.operands.map((v) => w.known(v, "the place of a piece"));
-  w.line(`tiles.addFragment(${context(w, op)},${number(w, buffer)},${number(w, from)},${row},${rows});`);
+  w.line(`tiles.passPiece(${context(w, op)},${number(w, buffer)},${number(w, (to ?? from)!)},${row},${rows});`);
 }

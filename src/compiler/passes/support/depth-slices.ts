@@ -1,5 +1,5 @@
 /**
- * Products of few tiles: each tile's depth is cut into slices, so that all blocks have one, or, where two of each tile were too many
+ * Products of few tiles that are kept for a loop after them (`kept-products.ts`): each tile's depth is cut into slices, so that all blocks have one, or, where two of each tile were too many
  * for that, three of each in two rounds. A slice's sum goes to memory of this rank; when all blocks have met, elements add theirs up,
  * slice by slice, always in the same order. How many slices a launch has follows from its lengths, which all ranks share: most
  * launches have tiles enough, and one slice.
@@ -17,8 +17,6 @@ import { type Contraction, contractsOf } from "./contraction.js";
 export interface SliceOptions {
   /** Most slices of a depth. */
   readonly most: number;
-  /** Steps in the time that blocks take to meet, and to begin with the sums. */
-  readonly meeting: number;
   /** Elements that all blocks together store, and load again, in the time of a step. */
   readonly elements: number;
 }
@@ -120,7 +118,7 @@ export function cutDepth(
   const units = build.mul(build.extent(tiles), wanted);
   const rounds = build.ceilDiv(units, build.constant(blocks));
   const busy = build.mul(deep, build.binary("max", rounds, one));
-  const cost = build.add(build.mul(build.add(busy, build.constant(options.meeting)), unit), traffic);
+  const cost = build.add(build.mul(busy, unit), traffic);
   const uncut = build.mul(all, whole === null ? unit : build.extent(whole(UNIT)));
   const cut = build.select(build.compare("lt", cost, uncut), deep, all);
   const count = build.binary("max", build.ceilDiv(all, build.binary("max", cut, one)), one);

@@ -137,12 +137,15 @@ export function emitRoles(
   const [sole] = places as [Places];
   const order = { movers, world };
   const { shards, widths } = shape;
+  /** Tiles, slices of them, or pieces that blocks take one after the other. */
+  const unitsOf = (tiles: Value): Value => {
+    if (shares !== null) return piecesOf(shares, tiles, build);
+    return slices === null ? tiles : build.mul(tiles, slices.count);
+  };
   /** Whether no block has a second tile, so that all begin at once. */
   const isInTurn = (): Value => {
     const tiles = new ProductTiles(places, order, build).total;
-    const units = slices === null ? tiles : build.mul(tiles, slices.count);
-    const inTurn = build.compare("le", units, build.op("grid", [], {}, zero.type)!);
-    return shares === null ? inTurn : build.select(shares.isShared, build.bool(false), inTurn);
+    return build.compare("le", unitsOf(tiles), build.op("grid", [], {}, zero.type)!);
   };
   const partsOf = (of: Movers, inTurn: Value) =>
     shardParts(of, shards, { k: shape.k, depth, isInTurn: inTurn }, build, values);
@@ -153,10 +156,8 @@ export function emitRoles(
    */
   const eachTile = (body: (tile: Tile) => void, isOfOthers = false): void => {
     const tiles = new ProductTiles(places, order, build);
-    const units = slices === null ? tiles.total : build.mul(tiles.total, slices.count);
-    const total = shares === null ? units : piecesOf(shares, units, build);
     const owners = completed === null ? null : ownersTiles(completed, tiles.counts[0]!, tiles.total);
-    const last = isOfOthers ? build.select(completed!.isApart, owners!.begin, zero) : total;
+    const last = isOfOthers ? build.select(completed!.isApart, owners!.begin, zero) : unitsOf(tiles.total);
     build.for("blocks", [[zero, last]], ([number]) => {
       const grid = build.op("grid", [], {}, zero.type)!;
       const turn = build.div(number!, grid);
@@ -183,12 +184,7 @@ export function emitRoles(
     const { others, first } = ownTiles(sums, of, build, values);
     const across = build.div(tiles, build.binary("max", along, build.constant(1)));
     // Without tiles of its own, a rank's begin where all end.
-    const all = shares === null ? tiles : piecesOf(shares, tiles, build);
-    const begin = build.select(
-      isApart,
-      build.mul(others, across),
-      build.binary("max", build.mul(all, slices?.count ?? build.constant(1)), zero),
-    );
+    const begin = build.select(isApart, build.mul(others, across), build.binary("max", unitsOf(tiles), zero));
     return {
       begin,
       tileAt: (tile: Value, isOwn: Value, inTurn: (v: Value, inOrder: Value) => Value): TileAt => {

@@ -13,6 +13,7 @@ import {
   type Ranges,
   substituted,
   Undecided,
+  withoutFactors,
   ZERO,
 } from "./forms.js";
 import { Unwinding } from "../../unwinding.js";
@@ -84,7 +85,7 @@ export function exactQuotient(f: Form, by: Form): Form | null {
     const [[divisor, n]] = by as unknown as readonly [readonly [string, number]];
     const whole = new Map<string, number>();
     for (const [key, m] of f) {
-      const left = without(key, divisor);
+      const left = withoutFactors(key, divisor);
       if (left === null || m % n !== 0) return null;
       whole.set(left, m / n);
     }
@@ -95,7 +96,7 @@ export function exactQuotient(f: Form, by: Form): Form | null {
   let rest = f;
   while (rest.size > 0) {
     const [key, m] = leading(rest);
-    const left = without(key, divisor);
+    const left = withoutFactors(key, divisor);
     if (left === null || m % n !== 0) return null;
     const term: Form = new Map([[left, m / n]]);
     whole = plus(whole, term);
@@ -116,17 +117,6 @@ function isBefore(a: readonly string[], b: readonly string[]): boolean {
   if (a.length !== b.length) return a.length > b.length;
   const at = a.findIndex((name, i) => name !== b[i]);
   return at >= 0 && a[at]! < b[at]!;
-}
-
-/** A product of parameters over another; null where it is no multiple of that. */
-function without(key: string, divisor: string): string | null {
-  const left = [...factors(key)];
-  for (const name of factors(divisor)) {
-    const at = left.indexOf(name);
-    if (at < 0) return null;
-    left.splice(at, 1);
-  }
-  return left.join("*");
 }
 
 /** Whether a polynomial is 0 or more, without a cut. */

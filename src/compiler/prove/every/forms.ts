@@ -310,7 +310,7 @@ export function divided(f: Form, by: Form): Form {
 }
 
 /** A product of parameters over another; null where it is no multiple of that. */
-function withoutFactors(key: string, divisor: string): string | null {
+export function withoutFactors(key: string, divisor: string): string | null {
   if (divisor === "") return key;
   if (key === divisor) return "";
   const left = [...factors(key)];
