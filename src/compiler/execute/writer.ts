@@ -13,6 +13,8 @@ import { type Steering, steeringOf } from "./steering.js";
 import type { Domain, Form, Setting } from "./setting.js";
 
 interface Scope {
+  /** What the function starts with. */
+  readonly heads: string[];
   readonly lines: string[];
   readonly defined: Set<string>;
   readonly used: Set<string>;
@@ -99,6 +101,17 @@ export class Writer {
   /** The name of what is computed once, as a block starts. */
   constant(name: string, text: string): string {
     this.constants.set(name, text);
+    return this.use(name);
+  }
+
+  /**
+   * The name of what is looked up as the function at hand starts: memory of a block's own is made where it is first looked up, and
+   * a block that has no tile of its own, or takes one of several forms of a product, needs little of it.
+   */
+  lookedUp(name: string, text: string): string {
+    const { defined, heads } = this.scope;
+    if (!defined.has(name)) heads.push(`const ${name}=${text};`);
+    defined.add(name);
     return this.use(name);
   }
 
@@ -366,10 +379,10 @@ export class Writer {
     defined: Set<string>,
     body: () => void,
   ): { readonly lines: readonly string[]; readonly free: readonly string[]; readonly used: ReadonlySet<string> } {
-    this.scopes.push({ lines: [], defined, used: new Set(), canWait });
+    this.scopes.push({ heads: [], lines: [], defined, used: new Set(), canWait });
     body();
-    const { lines, used } = this.scopes.pop()!;
-    return { lines, free: [...used].filter((n) => !defined.has(n)), used };
+    const { heads, lines, used } = this.scopes.pop()!;
+    return { lines: [...heads, ...lines], free: [...used].filter((n) => !defined.has(n)), used };
   }
 
   /** The whole text: functions and, given back, the coroutine of a block, which `body` writes. */

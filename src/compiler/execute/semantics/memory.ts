@@ -70,7 +70,8 @@ export function place(
 
 /** Text of the elements that this rank, or this block, has of a buffer. */
 export function ownMemory(w: Writer, buffer: Buffer, number: number): string {
-  return w.constant(`M${number}`, isGlobal(buffer) ? `M.memory[${number}][rank]` : `f.own[${number}]`);
+  const name = `M${number}`;
+  return isGlobal(buffer) ? w.constant(name, `M.memory[${number}][rank]`) : w.lookedUp(name, `f.own[${number}]`);
 }
 
 /** Tells the observer of an access; registers and fragments are nobody else's. */
@@ -96,7 +97,7 @@ export function keeps(w: Writer, { name, role }: Buffer): boolean {
 function written(w: Writer, p: Place): string | null {
   const { role } = p.buffer;
   if (!w.setting.detectsUnwritten) return null;
-  if (role === "shared") return w.constant(`W${p.number}`, `f.written[${p.number}]`);
+  if (role === "shared") return w.lookedUp(`W${p.number}`, `f.written[${p.number}]`);
   if (role !== "scratch" && role !== "output") return null;
   return `${w.constant(`W${p.number}`, `M.written[${p.number}]`)}[${p.owner}]`;
 }
