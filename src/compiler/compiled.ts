@@ -111,15 +111,21 @@ export function hasPackets(kernel: Kernel): boolean {
   return kernel.buffers.some(({ role }) => role === "packet");
 }
 
-/** One kernel, through the pipeline. */
-export function compiledOf(front: Front, lowered: Kernel): CompileResult {
+/**
+ * One kernel, through the pipeline.
+ * @param name what it is called; the passes see the lowered kernel as it is, which several ways may share
+ */
+export function compiledOf(front: Front, lowered: Kernel, name = lowered.name): CompileResult {
   const { options, diagnostics } = front;
-  const snapshots: Snapshot[] = [];
+  const made: Snapshot[] = [];
   const { stopAfter, passLimit } = options;
-  const kernel = runUnlessRefused(snapshots, (observe) =>
+  const unnamed = runUnlessRefused(made, (observe) =>
     runPasses(lowered, PIPELINE, passOptions(options), { stopAfter, passLimit, observe }),
   );
-  if ("refusals" in kernel) return refused(front, kernel.refusals);
+  if ("refusals" in unnamed) return refused(front, unnamed.refusals);
+  const isNamed = name === lowered.name;
+  const snapshots = isNamed ? made : made.map(({ pass, kernel: k }) => ({ pass, kernel: { ...k, name } }));
+  const kernel = isNamed ? unnamed : { ...unnamed, name };
   return resultOf({ ...front, diagnostics: [...diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
 }
 

@@ -189,13 +189,13 @@ export function usesCopyEngines(way: string): boolean {
 
 /** A way, the same with packets, and with copy engines; each is compiled once, when it is asked for. */
 function variations(name: string, kernel: Kernel, options: CompileOptions, front: Front): WayToDo[] {
-  const one = (own: string, lowered: Kernel, mapping: Partial<PassOptions>, base: string | null): WayToDo => {
+  const one = (own: string, suffix: string, mapping: Partial<PassOptions>, base: string | null): WayToDo => {
     let made: CompileResult | null = null;
     let first: BegunWay | CompileResult | null = null;
     const chosen = { ...front, options: { ...options, variant: own, mapping: { ...options.mapping, ...mapping } } };
-    const begun = (): BegunWay | CompileResult => (first ??= begunWay(chosen, lowered));
+    const begun = (): BegunWay | CompileResult => (first ??= begunWay(chosen, kernel));
     const compiled = (): CompileResult => {
-      if (!isApart(options)) return compiledOf(chosen, lowered);
+      if (!isApart(options)) return compiledOf(chosen, kernel, `${kernel.name}${suffix}`);
       const known = begun();
       return "finished" in known ? known.finished() : known;
     };
@@ -207,7 +207,7 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
       },
     };
   };
-  const plain = one(name, kernel, {}, null);
+  const plain = one(name, "", {}, null);
   const { transfers, protocol, copies } = options.mapping ?? {};
   if (
     kernel.world === 1 ||
@@ -217,11 +217,9 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
     copies !== undefined
   )
     return [plain];
-  const packed = { ...kernel, name: `${kernel.name}_${PACKETS}` };
-  const packets = one(`${name}+${PACKETS}`, packed, { transfers: "staged", protocol: "packet" }, name);
+  const packets = one(`${name}+${PACKETS}`, `_${PACKETS}`, { transfers: "staged", protocol: "packet" }, name);
   if (options.engines === false) return [plain, packets];
-  const copied = { ...kernel, name: `${kernel.name}_${COPIES}` };
-  return [plain, packets, one(`${name}+${COPIES}`, copied, { copies: "engine" }, name)];
+  return [plain, packets, one(`${name}+${COPIES}`, `_${COPIES}`, { copies: "engine" }, name)];
 }
 
 /** The ways that the compiler has to choose from; none where the program says how it is done. */

@@ -46,6 +46,25 @@ export function isReached({ reads = [], asks = [] }: Pass, old: PassOptions, now
   );
 }
 
+/**
+ * What passes gave, by the kernel that they took. A pass is a function of the kernel and of the options that it reads: ways of one
+ * program that differ in other options, or in what finds nothing to do, share what is the same of both.
+ */
+const given = new WeakMap<Kernel, Map<Pass, Map<string, Kernel>>>();
+
+/** What a pass gave of a kernel, by the options that it depends on. */
+function givenBy(pass: Pass, kernel: Kernel): Map<string, Kernel> {
+  const ofKernel = given.get(kernel) ?? new Map<Pass, Map<string, Kernel>>();
+  const ofPass = ofKernel.get(pass) ?? new Map<string, Kernel>();
+  given.set(kernel, ofKernel.set(pass, ofPass));
+  return ofPass;
+}
+
+/** The options that a pass depends on, as text. */
+function dependence({ reads = [], asks = [] }: Pass, options: PassOptions): string {
+  return JSON.stringify([reads.map((name) => options[name]), asks.map((name) => options[name] !== null)]);
+}
+
 export interface RunOptions {
   /** Stop after the pass of this name. */
   readonly stopAfter?: string;
@@ -78,20 +97,29 @@ export function continuePasses(
         printKernel(kernel),
       );
     if (run.passLimit !== undefined && count++ >= run.passLimit) break;
-    const before = kernel;
-    kernel = pass.run(kernel, options);
-    if (kernel.level !== pass.to)
-      throw new InternalCompilerError(
-        `pass '${pass.name}' should give the ${pass.to} level, gave ${kernel.level}`,
-        printKernel(kernel),
-      );
-    // The same object is as sound as it was.
-    if (kernel !== before) {
-      verify(kernel, `after '${pass.name}'`);
-      expectNone(pass.ensures?.(kernel, before) ?? [], kernel, `after '${pass.name}'`);
-    }
+    kernel = runPass(pass, kernel, options);
     run.observe?.(pass.name, kernel);
     if (pass.name === run.stopAfter) break;
   }
+  return kernel;
+}
+
+function runPass(pass: Pass, before: Kernel, options: PassOptions): Kernel {
+  const known = givenBy(pass, before);
+  const key = dependence(pass, options);
+  const same = known.get(key);
+  if (same !== undefined) return same;
+  const kernel = pass.run(before, options);
+  if (kernel.level !== pass.to)
+    throw new InternalCompilerError(
+      `pass '${pass.name}' should give the ${pass.to} level, gave ${kernel.level}`,
+      printKernel(kernel),
+    );
+  // The same object is as sound as it was.
+  if (kernel !== before) {
+    verify(kernel, `after '${pass.name}'`);
+    expectNone(pass.ensures?.(kernel, before) ?? [], kernel, `after '${pass.name}'`);
+  }
+  known.set(key, kernel);
   return kernel;
 }
