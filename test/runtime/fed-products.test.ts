@@ -1,4 +1,4 @@
-/** Products that copy engines feed: the three steps, what they compute when copies come as late as they may, and what a word out of place does. */
+/** Products that copy engines feed: the four steps, what they compute when copies come as late as they may, and what a word out of place does. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -31,18 +31,25 @@ const fed = (text: string, ranks: number, file = "f.coll"): CompileResult =>
 
 const stepsOf = ({ manifest }: CompileResult): readonly Step[] => manifest!.plan.choices[0]!.steps;
 
-const copyStep = (program: CompileResult): CopyStep => stepsOf(program).find((step) => step.kind === "copy")!;
+/** What goes to peers, beside the product, and what a rank copies for itself before it. */
+const copySteps = (program: CompileResult): readonly CopyStep[] =>
+  stepsOf(program).filter((step) => step.kind === "copy");
 
 describe("steps", () => {
   it.each(["matmul/all_gather", "matmul/all_gather_qkv", "matmul/all_gather_swiglu"])("%s", (file) => {
     for (const ranks of [2, 4]) {
       const program = fed(textOf(file), ranks, file);
       expect(program.diagnostics).toEqual([]);
-      expect(stepsOf(program).map(({ kind }) => kind)).toEqual(["launch", "copy", "launch"]);
-      expect(copyStep(program).beside).toBe(true);
+      expect(stepsOf(program).map(({ kind }) => kind)).toEqual(["launch", "copy", "copy", "launch"]);
+      const [sent, own] = copySteps(program);
+      expect([sent!.beside, own!.beside]).toEqual([true, undefined]);
       expect(planProblem(program.manifest!)).toBeNull();
-      // Each rank has the words of all ranks, and behind each part of a shard comes its word.
-      for (const list of copyStep(program).copies) {
+      // The driver copies within one GPU with multiprocessors, which the product may have all of.
+      own!.copies.forEach((list, rank) => expect(list.map(({ to }) => to.rank)).toEqual([rank]));
+      // Each rank has the words of its peers, and behind each part of a shard comes its word.
+      for (const [rank, list] of sent!.copies.entries()) {
+        expect(new Set(list.map(({ to }) => to.rank)).size).toBe(ranks - 1);
+        expect(list.some(({ to }) => to.rank === rank)).toBe(false);
         expect(list.map(({ from }) => from.tensor.endsWith("/sent"))).toEqual(list.map((_, i) => i % 2 === 1));
         const words = list.filter((_, i) => i % 2 === 1).map(({ to }) => `${to.rank} ${JSON.stringify(to.offset)}`);
         expect(new Set(words).size).toBe(list.length / 2);
@@ -147,10 +154,13 @@ describe("on emulated ranks", () => {
   it("goes wrong where a word comes before its part, and stands still where one is missing", async () => {
     const program = fed(textOf("matmul/all_gather"), 2);
     const sizes = { m: 192, n: 64, k: 328 };
-    const changed = (change: (list: readonly Copy[]) => readonly Copy[]): CompileResult => {
+    type Change = (list: readonly Copy[]) => readonly Copy[];
+    const changed = (change: Change, own: Change = (list) => list): CompileResult => {
       const { manifest } = program;
       const [choice] = manifest!.plan.choices;
-      const steps = choice!.steps.map((s) => (s.kind === "copy" ? { ...s, copies: s.copies.map(change) } : s));
+      const steps = choice!.steps.map((s) =>
+        s.kind === "copy" ? { ...s, copies: s.copies.map(s.beside === true ? change : own) } : s,
+      );
       return { ...program, manifest: { ...manifest!, plan: { ...manifest!.plan, choices: [{ ...choice!, steps }] } } };
     };
     expect(
@@ -163,7 +173,13 @@ describe("on emulated ranks", () => {
     ).toBe(true);
     const swapped = changed((list) => list.map((_, i) => list[i ^ 1]!));
     await expect(isRight(swapped, 2, sizes, "late")).rejects.toThrow(/nobody has written|never written|unwritten/);
-    for (const missing of [1, 9]) {
+    // Tiles that have rows of both ranks read its own, too, from what is gathered; no word says when those are there.
+    const noOwn = changed(
+      (list) => list,
+      () => [],
+    );
+    await expect(isRight(noOwn, 2, sizes, "late")).rejects.toThrow(/nobody has written|never written|unwritten/);
+    for (const missing of [1, 7]) {
       const without = changed((list) => list.filter((_, i) => i !== missing));
       await expect(isRight(without, 2, sizes, "late")).rejects.toThrow("deadlock");
     }
@@ -218,8 +234,10 @@ describe("on the driver", () => {
       return { before, once, replayed, recovered };
     });
     const rows = Array.from({ length: 9 * dims.k }, (_, i) => 1000 * Math.floor(i / (3 * dims.k)) + (i % (3 * dims.k)));
-    const all = (word: number): number[] => new Array<number>(12).fill(word);
-    for (const { before, once, replayed, recovered } of results) {
+    for (const [rank, { before, once, replayed, recovered }] of results.entries()) {
+      // No word comes from the rank itself.
+      const all = (word: number): number[] =>
+        Array.from({ length: 12 }, (_, i) => (Math.floor(i / 4) === rank ? 0 : word));
       expect(before.words).toEqual(all(0));
       expect(once).toEqual({ words: all(7), rows });
       expect(replayed.words).toEqual(all(8));

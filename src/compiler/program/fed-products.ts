@@ -1,10 +1,11 @@
 /**
  * Products whose operand the copy engines gather while they go on. What movers would send (`passes/support/product-movers.ts`), a rank's engine
  * copies to one peer after the other, part by part of the depth, and behind each part a word that counts launches; the product awaits the words of
- * the rows that it comes to. So no multiprocessor moves anything.
+ * the rows that it comes to. So no multiprocessor sends anything.
  *
- * Three steps: a kernel that counts the launch, behind the barrier that says that ranks may be sent to; the copies, beside what follows; and the
- * kernel with the product. What is proved is the kernel that they are cut from, in which movers send the same rows and tell of them.
+ * Four steps: a kernel that counts the launch, behind the barrier that says that ranks may be sent to; the copies to peers, beside what follows; what
+ * this rank copies for itself; and the kernel with the product. The driver copies within one GPU with multiprocessors, which the product leaves none of:
+ * that comes before it, and needs no word. What is proved is the kernel that they are cut from, in which movers send the same rows and tell of them.
  */
 import { type Buffer, freshName, isParameter, type Kernel, type Op } from "../ir/module.js";
 import { buffersNamed } from "../ir/visit.js";
@@ -86,8 +87,9 @@ export function fedSteps(
     {
       kind: "copy",
       beside: true,
-      copies: lists.map((list, rank) => copiesInOrder(list, rank, kernel, gathered, names, cut)),
+      copies: lists.map((list, rank) => copiesToPeers(list, rank, kernel, gathered, names, cut)),
     },
+    { kind: "copy", copies: lists.map((list, rank) => copiesForItself(list, rank, kernel, gathered, cut)) },
     { kind: "launch", kernel: kernelOf(1, rest) },
   ];
 }
@@ -125,25 +127,45 @@ interface Cut {
   readonly own: (shard: Extent) => Extent;
 }
 
-/** One rank's copies, for itself and then for one peer after the other: to the rank before it first, which comes to these rows next. */
-function copiesInOrder(
+/** The end of a copy, of which what is gathered lies in the program's memory. */
+function inMemory(end: CopyEnd, gathered: string, kernel: Kernel): CopyEnd {
+  return end.tensor === gathered ? { ...end, tensor: memoryName(kernel, gathered), isMemory: true } : end;
+}
+
+/** What a rank copies of its own rows: all parts together. */
+function copiesForItself(
+  list: readonly Copy[],
+  rank: number,
+  kernel: Kernel,
+  gathered: string,
+  { own }: Cut,
+): readonly Copy[] {
+  return list
+    .filter(({ to }) => to.rank === rank)
+    .map(({ rows, length, from, to }) => ({
+      rows: extent("mul", rows, own(rows)),
+      length,
+      from: inMemory(from, gathered, kernel),
+      to: inMemory(to, gathered, kernel),
+    }));
+}
+
+/** One rank's copies, for one peer after the other: for the rank before it first, which comes to these rows next. */
+function copiesToPeers(
   list: readonly Copy[],
   rank: number,
   kernel: Kernel,
   gathered: string,
   { arrived, sent }: { readonly arrived: string; readonly sent: string },
-  { parts, k, own }: Cut,
+  { parts, k }: Cut,
 ): readonly Copy[] {
   const { world } = kernel;
-  const inMemory = (end: CopyEnd): CopyEnd => {
-    const isGathered = end.tensor === gathered;
-    return isGathered ? { ...end, tensor: memoryName(kernel, gathered), isMemory: true } : end;
-  };
   const behind = ({ to }: Copy): number => (rank - to.rank + world) % world;
   const word = (name: string, of: number, offset: number): CopyEnd => ({
     ...{ tensor: memoryName(kernel, name), isMemory: true, rank: of, offset, pitch: 1 },
   });
-  return [...list]
+  return list
+    .filter(({ to }) => to.rank !== rank)
     .sort((a, b) => behind(a) - behind(b))
     .flatMap(({ rows, length, from, to }) => {
       const steps = extent("max", extent("ceildiv", length, k), 1);
@@ -151,10 +173,10 @@ function copiesInOrder(
       return Array.from({ length: parts }, (_, p): Copy[] => {
         const first = extent("mul", columns, p);
         const width = parts === 1 ? length : extent("max", 0, extent("min", columns, extent("sub", length, first)));
-        const at = (end: CopyEnd): CopyEnd => inMemory({ ...end, offset: extent("add", end.offset, first) });
-        const share = to.rank === rank ? extent("mul", rows, own(rows)) : rows;
+        const at = (end: CopyEnd): CopyEnd =>
+          inMemory({ ...end, offset: extent("add", end.offset, first) }, gathered, kernel);
         return [
-          { rows: share, length: width, from: at(from), to: at(to) },
+          { rows, length: width, from: at(from), to: at(to) },
           { rows: 1, length: 1, from: word(sent, rank, 0), to: word(arrived, to.rank, rank * parts + p) },
         ];
       }).flat();

@@ -135,9 +135,12 @@ export class ArrivalsExpansion {
     const { arrived, sent } = attributes as { readonly arrived: string; readonly sent: string };
     const parts = build.constant(bufferOf(this.kernel, arrived).shape[1] as number);
     build.for("threads", [[first, end]], ([peer]) => {
-      const slot = build.add(build.mul(peer!, parts), part);
-      const count = build.load(sent, [this.machine.zero], scalar("u32"));
-      build.op("wait", [count, slot, peer!], { buffer: arrived, scope: "sys", order: "acquire" }, null);
+      // What the rank has copied for itself comes before the kernel.
+      build.if(build.compare("ne", peer!, build.rank()), () => {
+        const slot = build.add(build.mul(peer!, parts), part);
+        const count = build.load(sent, [this.machine.zero], scalar("u32"));
+        build.op("wait", [count, slot, peer!], { buffer: arrived, scope: "sys", order: "acquire" }, null);
+      });
     });
     build.op("block_sync", [], {}, null);
   }
