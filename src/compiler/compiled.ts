@@ -92,19 +92,27 @@ export function hasCopies(compiled: CompileResult): boolean {
 /** Sets of roles one after the other, beside packets: with a third one registers spill (76 bytes on sm_90a, 2026-11). */
 const MOST_PRODUCTS = 2;
 
-/** Whether packets are more than the registers hold beside what there is: the row that threads share, or what several products keep. */
+/** Ops of a kernel's own list that are, or hold, one of these. */
+function countOf({ body }: Kernel, is: (op: Op) => boolean): number {
+  return body.ops.filter((top) => {
+    let found = false;
+    walk({ arguments: [], ops: [top] }, (op) => void (found ||= is(op)));
+    return found;
+  }).length;
+}
+
+/**
+ * Whether a way may have packets, as far as the first passes tell: there are some, and no row that threads share, beside which the registers do not hold them.
+ * @param kernel as `fuse-rows` gives it
+ */
+export function mayHavePackets(kernel: Kernel): boolean {
+  return hasPackets(kernel) && countOf(kernel, ({ attributes }) => attributes["map"] === "rows") === 0;
+}
+
+/** Whether packets are more than the registers hold beside what several products keep. */
 export function fillsRegisters({ snapshots }: CompileResult): boolean {
-  /** Ops of the kernel's own list that are, or hold, one of these. */
-  const count = (pass: string, is: (op: Op) => boolean): number => {
-    const ops = snapshots.find((s) => s.pass === pass)?.kernel.body.ops ?? [];
-    return ops.filter((top) => {
-      let found = false;
-      walk({ arguments: [], ops: [top] }, (op) => void (found ||= is(op)));
-      return found;
-    }).length;
-  };
-  const rows = count("fuse-rows", ({ attributes }) => attributes["map"] === "rows");
-  return rows > 0 || count("tile-contractions", ({ name }) => name === "roles") > MOST_PRODUCTS;
+  const tiled = snapshots.find(({ pass }) => pass === "tile-contractions");
+  return tiled !== undefined && countOf(tiled.kernel, ({ name }) => name === "roles") > MOST_PRODUCTS;
 }
 
 export function hasPackets(kernel: Kernel): boolean {
@@ -127,6 +135,11 @@ export function compiledOf(front: Front, lowered: Kernel, name = lowered.name): 
   const snapshots = isNamed ? made : made.map(({ pass, kernel: k }) => ({ pass, kernel: { ...k, name } }));
   const kernel = isNamed ? unnamed : { ...unnamed, name };
   return resultOf({ ...front, diagnostics: [...diagnostics, ...productWarnings(kernel)] }, snapshots, kernel);
+}
+
+/** A kernel as a pass gives it; what comes behind that pass is not run. */
+export function kernelAfter(pass: string, { options }: Front, lowered: Kernel): Kernel {
+  return runPasses(lowered, PIPELINE, passOptions(options), { stopAfter: pass });
 }
 
 /** A program of one way begun. */

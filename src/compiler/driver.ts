@@ -10,7 +10,8 @@ import {
   type Front,
   fillsRegisters,
   hasCopies,
-  hasPackets,
+  kernelAfter,
+  mayHavePackets,
   NOTHING_COMPILED,
   type PrintedKernel,
   type Variant,
@@ -173,6 +174,8 @@ interface WayToDo {
   readonly name: string;
   /** Compiles it, once. */
   readonly compiled: () => CompileResult;
+  /** The kernel as a pass gives it, where ranks share addresses. */
+  readonly after: (pass: string) => Kernel;
   /** The same as far as its messages, where ranks are apart; null where they are not, and where it cannot be done. */
   readonly begun: () => BegunWay | null;
   /** The way that this one is with another protocol; null for one of its own. */
@@ -201,6 +204,7 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
     };
     return {
       ...{ name: own, base, compiled: () => (made ??= compiled()) },
+      after: (pass) => kernelAfter(pass, chosen, kernel),
       begun: () => {
         const known = isApart(options) ? begun() : null;
         return known !== null && "finished" in known ? known : null;
@@ -256,7 +260,10 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
   const found = ways.find((way) => way.name === name);
   if (found !== undefined) return found;
   if (name === lowered.name && ways.length === 0)
-    return { name, base: null, compiled: () => compiledOf(front, lowered), begun: () => null };
+    return {
+      ...{ name, base: null, compiled: () => compiledOf(front, lowered), begun: () => null },
+      after: (pass) => kernelAfter(pass, front, lowered),
+    };
   const known = ways.length === 0 ? lowered.name : ways.map((way) => way.name).join(", ");
   throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
 }
@@ -403,8 +410,8 @@ function promising(ways: readonly WayToDo[], by: Extent, machine: Machine): read
   };
   // The first so many that have some; ways behind those are not compiled with them.
   const packed: WayToDo[] = [];
-  const isPacked = ({ name, compiled }: WayToDo): boolean =>
-    !usesCopyEngines(name) && hasPackets(compiled().kernel!) && !fillsRegisters(compiled());
+  const isPacked = ({ name, after, compiled }: WayToDo): boolean =>
+    !usesCopyEngines(name) && mayHavePackets(after("fuse-rows")) && !fillsRegisters(compiled());
   // With packets nobody asks a peer for anything: what a load takes there says nothing about them.
   const nothing = { ...machine.peerLoad, value: 0 };
   const asked = { ...machine, peerLoad: nothing, peerNext: nothing };
