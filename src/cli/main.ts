@@ -9,6 +9,7 @@ import { startEarly } from "./check-thread.js";
 import { examples } from "./examples.js";
 import { reportFailure } from "./failure.js";
 import { type Io, processIo, paletteOf, written } from "./io.js";
+import { expectShortRun } from "./short-run.js";
 import { failAsRank, isSpawnedRank } from "./spawned-rank.js";
 
 /** The commands, in the order of the help text. What one needs is loaded with it: all of them take a third of a second. */
@@ -121,6 +122,8 @@ if (isEntry()) {
   // Before anything that takes time: a rank must not outlive the launcher that started it.
   watchLauncher();
   const [, , command, ...rest] = process.argv;
+  // The language server runs for long.
+  if (command !== "lsp") expectShortRun();
   if (command === "check" && !["--no-prove", "--help", "-h"].some((option) => rest.includes(option))) startEarly();
   // Handles of libraries may linger; when the command is done, so is the process.
   const exitCode = await main(process.argv.slice(2), processIo());
