@@ -210,6 +210,11 @@ describe("the FX format", () => {
     const d = new Dump(2);
     return d.graph(d.reduce(d.input("x", [8, 4])));
   };
+  const multiplied = (a: readonly number[], b: readonly number[], shape: readonly number[]): FxGraph => {
+    const d = new Dump(2);
+    const product = d.call("aten.mm.default", [d.input("x", a), d.input("w", b)], shape);
+    return d.graph(d.reduce(product));
+  };
   const changed = (g: FxGraph, name: string, to: Partial<FxNode>): FxGraph => ({ ...g, nodes: g.nodes.map((n) => (n.name === name ? { ...n, ...to } : n)) }); // prettier-ignore
   test.for<[string, (g: FxGraph) => unknown, RegExp]>([
     [
@@ -243,6 +248,16 @@ describe("the FX format", () => {
       "a sum of another shape, whatever a launch says",
       (g) => ({ ...changed(changed(g, "x", { shape: ["n", 4] }), "all_reduce_1", { shape: [{ op: "add", a: "n", b: 1 }, 4] }), sizes: { n: {} } }), // prettier-ignore
       /'all_reduce_1' says that it has the shape \[n \+ 1, 4\]; .* has \[n, 4\]/,
+    ],
+    [
+      "matrices that do not fit together",
+      () => multiplied([8, 4], [6, 2], [8, 2]),
+      /node 'mm_1' multiplies \[8, 4\] by \[6, 2\]: 4 columns meet 6 rows/,
+    ],
+    [
+      "a product of another shape",
+      () => multiplied([8, 4], [4, 2], [8, 3]),
+      /node 'mm_1' says that \[8, 4\] times \[4, 2\] has the shape \[8, 3\]; it has 8 rows of 2/,
     ],
     [
       "no groups of so many ranks",

@@ -1,12 +1,12 @@
 /** FX nodes that are several core nodes, or that what stands around them is a part of: scaled products, detours, conversions. */
 import { UsageError } from "../../../errors.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
-import { showExtent } from "../../check/extents.js";
+import { showExtent, showShape } from "../../check/extents.js";
 import type { Effects } from "./effects.js";
 import { COLLECTIVES, dtypeOf, type FxArgument, type FxGraph, type FxNode } from "./fx.js";
 import { type CoreNode, Making, Unknown } from "./making.js";
 import { named } from "./parameters.js";
-import { tidy } from "./sizes.js";
+import { isOther, tidy } from "./sizes.js";
 
 export const VIEW_OPS: ReadonlySet<string> = new Set(["reshape", "permute", "slice", "repeat"]);
 
@@ -29,10 +29,23 @@ export class Compounds extends Making {
   /** A product of two tensors of one dtype. */
   protected product(a: string, b: string, shape: readonly Extent[], dtype: string): string {
     if ([a, b].some((x) => this.of(x).shape.length === 0)) throw new UsageError(`node '${this.current.name}' multiplies a tensor without dimensions as a matrix`, "dump the graph with torch's own shapes"); // prettier-ignore
+    this.compareFactors(a, b, shape);
     if (this.of(a).dtype !== this.of(b).dtype)
       throw new Unknown(`it multiplies ${this.of(a).dtype} by ${this.of(b).dtype}`);
     const product = this.make("matmul", [a, b], shape, this.of(a).dtype);
     return this.cast(product, dtype) as string;
+  }
+
+  /** @throws UsageError for matrices that do not fit together, and for another result than theirs */
+  private compareFactors(a: string, b: string, shape: readonly Extent[]): void {
+    const [x, y] = [this.of(a).shape, this.of(b).shape];
+    if ([x, y, shape].some(({ length }) => length < 2)) return;
+    const [rows, depth] = x.slice(-2) as [Extent, Extent];
+    const [same, columns] = y.slice(-2) as [Extent, Extent];
+    const help = "dump the graph with torch's own shapes";
+    const name = `node '${this.current.name}'`;
+    if (isOther(depth, same)) throw new UsageError(`${name} multiplies ${showShape(x)} by ${showShape(y)}: ${showExtent(depth)} columns meet ${showExtent(same)} rows`, help); // prettier-ignore
+    if (isOther(shape.at(-2)!, rows) || isOther(shape.at(-1)!, columns)) throw new UsageError(`${name} says that ${showShape(x)} times ${showShape(y)} has the shape ${showShape(shape)}; it has ${showExtent(rows)} rows of ${showExtent(columns)}`, help); // prettier-ignore
   }
 
   /**
@@ -43,6 +56,7 @@ export class Compounds extends Making {
     const dtype = dtypeOf(written);
     if (args[5] != null) throw new Unknown("collc has no _scaled_mm with scale_result");
     const [a, b] = [this.tensor(args[0]), this.tensor(args[1])];
+    this.compareFactors(a, b, shape);
     const isTurned = (x: string): boolean => this.of(x).op === "permute";
     const inside = this.of(a).dtype === this.of(b).dtype && isTurned(b) && !isTurned(a) ? this.of(a).dtype : "bf16";
     const factors = [a, b].map((x) => this.cast(x, inside));

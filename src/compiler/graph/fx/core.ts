@@ -14,7 +14,7 @@ import { type Core, type CoreNode, scalarOf, Unknown } from "./making.js";
 import { Norms } from "./norms.js";
 import { baseOf, positional } from "./parameters.js";
 import { isWhole } from "./rewrites.js";
-import { tidy } from "./sizes.js";
+import { tidy, isOther } from "./sizes.js";
 
 export { VIEW_OPS } from "./compounds.js";
 export type { Core, CoreNode } from "./making.js";
@@ -64,9 +64,8 @@ class Maker extends Norms {
   private compare({ name, target, shape, dtype }: FxNode, found: CoreNode): void {
     const wrong = (said: string, has: string): UsageError => new UsageError(`node '${name}' says that it has ${said}; ${target} of its arguments has ${has}`, "dump the graph with torch's own shapes and dtypes"); // prettier-ignore
     if (shape !== undefined && shape.length !== found.shape.length) throw wrong(`${shape.length} dimensions`, `${found.shape.length}`); // prettier-ignore
-    // Lengths that differ by a number are not equal, whatever the launch says.
-    const isOther = (n: Extent, d: number): boolean => typeof tidy(extent("sub", n, found.shape[d]!)) === "number" && !sameExtent(n, found.shape[d]!); // prettier-ignore
-    if (shape?.some(isOther) === true) throw wrong(`the shape ${showShape(shape)}`, showShape(found.shape));
+    if (shape?.some((n, d) => isOther(n, found.shape[d]!)) === true)
+      throw wrong(`the shape ${showShape(shape)}`, showShape(found.shape));
     if (dtype !== undefined && dtypeOf(dtype) !== found.dtype)
       throw wrong(`elements of ${dtypeOf(dtype)}`, found.dtype);
   }

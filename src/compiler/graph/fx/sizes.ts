@@ -141,6 +141,10 @@ export function substitute(e: Extent, of: (name: string) => Extent): Extent {
 /** The same extent, with sums of products written out. */
 export const tidy = (e: Extent): Extent => substitute(e, (name) => name);
 
+/** Whether lengths differ by a number, so that they are not equal, whatever the launch says. */
+export const isOther = (a: Extent, b: Extent): boolean =>
+  typeof tidy(extent("sub", a, b)) === "number" && !sameExtent(a, b);
+
 /**
  * Names among the lengths of tensors that ranks exchange, which are as long on all of them. What stands beside another name
  * that may differ, as in s0·s1 rows, may differ.
