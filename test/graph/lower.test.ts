@@ -250,6 +250,14 @@ describe("the FX format", () => {
       /'all_reduce_1' says that it has the shape \[n \+ 1, 4\]; .* has \[n, 4\]/,
     ],
     [
+      "a view of more elements than there are",
+      () => {
+        const d = new Dump(2);
+        return d.graph(d.call("aten.view.default", [d.reduce(d.input("x", [8, 4])), [9, 4]], [9, 4]));
+      },
+      /node 'view_1' sees \[8, 4\] as \[9, 4\], which has another number of elements/,
+    ],
+    [
       "matrices that do not fit together",
       () => multiplied([8, 4], [6, 2], [8, 2]),
       /node 'mm_1' multiplies \[8, 4\] by \[6, 2\]: 4 columns meet 6 rows/,

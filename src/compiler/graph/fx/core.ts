@@ -6,7 +6,7 @@ import { showExtent, showShape } from "../../check/extents.js";
 import { UNARY_NAMES } from "../../check/functions.js";
 import { CUTS_FRACTIONS } from "../../ir/functions.js";
 import { UsageError } from "../../../errors.js";
-import { type Extent, extent, sameExtent } from "../../types/extent.js";
+import { type Extent, extent, productOf, sameExtent } from "../../types/extent.js";
 import { isMultipleOf, polynomialOf } from "../../types/normal-form.js";
 import { dtypeOf, type FxArgument, type FxGraph, type FxNode, type FxRef, isRef } from "./fx.js";
 import type { Effects } from "./effects.js";
@@ -116,6 +116,13 @@ class Maker extends Norms {
     }
   }
 
+  /** @throws UsageError for a shape of another number of elements */
+  private viewed(x: string, shape: readonly Extent[]): string {
+    const from = this.of(x).shape;
+    if (isOther(productOf(from), productOf(shape))) throw new UsageError(`node '${this.current.name}' sees ${showShape(from)} as ${showShape(shape)}, which has another number of elements`, "dump the graph with torch's own shapes"); // prettier-ignore
+    return this.reshape(x, shape);
+  }
+
   // -- calls ---------------------------------------------------------------------------------------
 
   /** The value of a call, or the list of them. */
@@ -181,14 +188,14 @@ class Maker extends Norms {
       case "_scaled_mm": return this.scaled(node); // prettier-ignore
       case "view":
         if (target.endsWith(".dtype")) return this.viewAs(this.tensor(a), dtype);
-        return this.reshape(this.tensor(a), shape);
+        return this.viewed(this.tensor(a), shape);
       case "reshape":
       case "_unsafe_view":
       case "unsqueeze":
       case "squeeze":
       case "flatten":
       case "_reshape_alias": // prettier-ignore
-        return this.reshape(this.tensor(a), shape);
+        return this.viewed(this.tensor(a), shape);
       case "clone":
       case "contiguous":
       case "alias":

@@ -103,7 +103,9 @@ export function namesIn({ inputs }: Graph): string[] {
   return [...new Set(inputs.flatMap((t) => t.shape.flatMap((e) => [...extentNames(e)])))];
 }
 
-/** Seconds as people read them. */
+/** Seconds as people read them, of three digits or more: "8.28 µs", "1482 µs", "37.1 ms". */
 export function us(seconds: number): string {
-  return `${(seconds * 1e6).toPrecision(3)} µs`;
+  const [unit, factor] = seconds < 0.01 ? ["µs", 1e6] : seconds < 10 ? ["ms", 1e3] : ["s", 1];
+  const value = seconds * factor;
+  return `${value < 100 ? value.toPrecision(3) : Math.round(value)} ${unit}`;
 }

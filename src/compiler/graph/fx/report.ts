@@ -8,7 +8,8 @@ const KIB = 1024;
 
 function bytes(n: number): string {
   if (n < KIB) return `${n} B`;
-  return n < KIB ** 2 ? `${+(n / KIB).toPrecision(3)} KiB` : `${+(n / KIB ** 2).toPrecision(3)} MiB`;
+  const [unit, size] = n < KIB ** 2 ? ["KiB", KIB] : n < 10 * KIB ** 3 ? ["MiB", KIB ** 2] : ["GiB", KIB ** 3];
+  return `${+(n / size).toPrecision(n < 1000 * size ? 3 : 4)} ${unit}`;
 }
 
 /** The report, line by line; what is not fused says why. */
