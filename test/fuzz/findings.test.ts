@@ -55,7 +55,7 @@ describe("graphs that mean nothing are refused in words:", () => {
   const fx = (nodes: readonly unknown[], more = {}): unknown => ({ format: "collc-fx-1", name: "region", groups: { tp: 3 }, nodes, ...more }); // prettier-ignore
   const x = { node: "x0" };
   test.each([
-    ["a node that is null", fx([placeholder, null]), /entry 1 of the FX graph's nodes: it must be object/],
+    ["a node that is null", fx([placeholder, null]), /entry 1 of the FX graph's nodes: it must be an object/],
     ["a hint beyond all numbers", fx([{ ...placeholder, shape: ["s0", 4] }, output("x0")], { sizes: { s0: { hint: 1e308 } } }), /hint/], // prettier-ignore
     ["a slice of a dimension that is not there", fx([placeholder, call("aten.slice.Tensor", [x, 6, 1, 3], [6, 2]), output("c_1")]), /node 'c_1' names dimension 6 of a tensor that has 2/], // prettier-ignore
     ["a slice of another shape", fx([placeholder, call("aten.slice.Tensor", [x, 1, 1, 3], [6]), output("c_1")]), /node 'c_1', a slice of a tensor with 2 dimensions, says that it has 1/], // prettier-ignore

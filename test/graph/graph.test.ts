@@ -260,7 +260,7 @@ describe("the schema", () => {
     ["an operand that is not there", node({ inputs: ["z"] }), /node 'n' is made of 'z', which is no input/],
     ["a node before its operand", node({ inputs: ["n"] }), /node 'n' is made of 'n', which stands behind it/],
     ["no outputs", { ...mlp(), outputs: [] }, /the graph: outputs: it must have at least 1/],
-    ["no graph", 7, /the graph: it must be object/],
+    ["no graph", 7, /the graph: it must be an object/],
   ])("says what is wrong with %s", ([, value, message]) => expect(() => asGraph(value)).toThrow(message));
 
   test("has every operation of the language", () => {

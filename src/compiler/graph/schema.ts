@@ -161,6 +161,10 @@ export function inWords({ instancePath, keyword, params, message }: ErrorObject,
       return `${where}it must be ${shown(p["allowedValue"])}`;
     case "enum":
       return `${where}it must be one of ${(p["allowedValues"] as unknown[]).join(", ")}`;
+    case "type": {
+      const kinds = [p["type"]].flat().map(String);
+      return `${where}it must be ${kinds.map((kind) => `${/^[aeiou]/.test(kind) ? "an" : "a"} ${kind}`).join(" or ")}`;
+    }
     default:
       return `${where}it ${message ?? "is not as it should be"}`;
   }
