@@ -217,6 +217,22 @@ describe("the prediction", () => {
   });
 });
 
+test("what each rank is loaded from is sampled evenly, whichever index decides it", () => {
+  const { wire, isSampled } = explained(
+    `collective f(x: T[m, n] sharded(0)) -> y: T[n, m] sharded(0) {
+      for i, j in tiles(n / world, m) {
+        y[i, j] = x@(j / (m / world))[j % (m / world), rank * (n / world) + i]
+      }
+    }`,
+    4,
+    { m: 1024, n: 1024 },
+  );
+  expect(isSampled).toBe(true);
+  const part = (1024 / 4) ** 2 * 2;
+  for (const [from, row] of wire.entries())
+    for (const [to, bytes] of row.entries()) if (from !== to) expect(Math.abs(bytes / part - 1)).toBeLessThan(0.1);
+});
+
 describe("points of synchronisation", () => {
   test("derived ones name two accesses, their ranks and places", () => {
     const { syncs } = explained(TWO_SHOT, 4, { n: 4096 });
