@@ -55,6 +55,8 @@ export interface MeasureOptions {
   /** Also each way that the suite's programs choose from. */
   readonly withWays: boolean;
   readonly onProgress: (what: string, blocking: boolean) => void;
+  /** Takes what is measured after each case. */
+  readonly onCase?: (measured: Measured) => Promise<void>;
 }
 
 /** Elements of each output that are compared with the reference: enough to see a fault, quick at any size. */
@@ -81,6 +83,7 @@ export async function measure(group: Group, nccl: NcclPeer | null, options: Meas
       others[name] = await nccl!.time(name, suite, one, options.dtype, options.timing);
     }
     rows.push({ ...one, kernels, peers: others });
+    await options.onCase?.({ rows, peers: nccl?.names ?? [] });
   }
   return { rows, peers: nccl?.names ?? [] };
 }

@@ -40,15 +40,30 @@ function freeName(folder: string, result: BenchResult): string {
   }
 }
 
-/** Writes the result into `folder` and returns the paths. Existing results stay. */
-export async function saveResult(folder: string, result: BenchResult, withPlot: boolean): Promise<string[]> {
-  const name = join(folder, freeName(folder, result));
-  const paths = [`${name}.json`];
-  await writeFileAtomic(paths[0]!, JSON.stringify(result, null, 1) + "\n");
-  if (withPlot) {
-    const { plotOf } = await import("./plot.js");
-    paths.push(`${name}.svg`);
-    await writeFileAtomic(paths[1]!, await plotOf(result));
+/** The files of a run: each suite has one, which takes what was measured since. Results of other runs stay. */
+export class ResultFiles {
+  private readonly names = new Map<SuiteName, string>();
+
+  constructor(private readonly folder: string) {}
+
+  /** Writes what is measured of a suite so far, in place of what this run wrote of it before. @returns the path */
+  async save(result: BenchResult): Promise<string> {
+    const path = `${this.nameOf(result)}.json`;
+    await writeFileAtomic(path, JSON.stringify(result, null, 1) + "\n");
+    return path;
   }
-  return paths;
+
+  /** Draws the result beside its file. @returns the path */
+  async plot(result: BenchResult): Promise<string> {
+    const { plotOf } = await import("./plot.js");
+    const path = `${this.nameOf(result)}.svg`;
+    await writeFileAtomic(path, await plotOf(result));
+    return path;
+  }
+
+  private nameOf(result: BenchResult): string {
+    let name = this.names.get(result.suite);
+    if (name === undefined) this.names.set(result.suite, (name = join(this.folder, freeName(this.folder, result))));
+    return name;
+  }
 }

@@ -2,9 +2,9 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { DTYPE_NAMES, type DType, type Reach } from "../compiler/index.js";
 import { floorOf, machineFacts } from "../bench/machine.js";
-import { casesOf, measure } from "../bench/measure.js";
+import { casesOf, measure, type Measured } from "../bench/measure.js";
 import { type NcclPeer, ncclPeer } from "../bench/peers.js";
-import { type BenchResult, saveResult } from "../bench/results.js";
+import { type BenchResult, ResultFiles } from "../bench/results.js";
 import { groups, type SuiteName, suites } from "../bench/suites.js";
 import { benchTable } from "../bench/table.js";
 import { layerCases, layerRows, type ModelName, modelNames } from "../bench/layers.js";
@@ -17,7 +17,7 @@ import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
 import { parseSingleDType, seconds, shared, wholeNumber } from "./options.js";
-import { choosePlace, distribute, type OnProgress, type Place } from "./place.js";
+import { choosePlace, distribute, type OnPart, type OnProgress, type Place } from "./place.js";
 import { withProgress } from "./progress.js";
 import { suggestion } from "./suggest.js";
 
@@ -163,17 +163,27 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
     );
   // Asked for before anything is timed: whoever waits for minutes should not learn at the end that it is missing.
   const torch = withPyTorch && place.speaks ? await torchVersion() : null;
+  const files = options.save ? new ResultFiles(options.out) : null;
+  const kept = new Set<string>();
+  /** Each case is saved when it is measured, whatever becomes of the others. */
+  const keep = async (result: BenchResult): Promise<void> => {
+    const path = await files?.save(result);
+    if (path === undefined || kept.has(path)) return;
+    kept.add(path);
+    io.err.write(`saving each case in ${path}\n`);
+  };
   let results = await distribute(
     io,
     place,
     () => rankArguments(name, options, place),
-    (group, onProgress) => run(group, plan, reach, options, onProgress),
+    (group, onProgress, onPart: OnPart<BenchResult>) => run(group, plan, reach, options, onProgress, onPart),
+    keep,
   );
   if (results === null || !place.speaks) return;
   let failure: Error | null = null;
   if (torch !== null) ({ results, failure } = await besideTorch(io, results, plan, torch));
   if (options.json === true) {
-    const saved = options.save ? await saveAll(options, results) : [];
+    const saved = files === null ? [] : await saveAll(files, options, results);
     io.out.write(JSON.stringify(results.length === 1 ? results[0] : results, null, 1) + "\n");
     for (const path of saved) io.err.write(`saved ${path}\n`);
   } else {
@@ -190,7 +200,8 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
       io.out.write(`\n${c.bold(suite.title)}  ${dtype}, ${ranks} ranks, ${where}\n`);
       io.out.write(benchTable({ ...result, unit: suite.unit, floors }, c));
     }
-    for (const path of options.save ? await saveAll(options, results) : []) io.out.write(c.dim(`saved ${path}\n`));
+    for (const path of files === null ? [] : await saveAll(files, options, results))
+      io.out.write(c.dim(`saved ${path}\n`));
   }
   const problems = results.some(({ rows }) =>
     rows.some((row) =>
@@ -211,9 +222,12 @@ function suitesNamed(name: string): readonly SuiteName[] {
   throw new UsageError(`there is no suite '${name}'`, suggestion(name, known, "suites"));
 }
 
-async function saveAll(options: BenchOptions, results: readonly BenchResult[]): Promise<string[]> {
+async function saveAll(files: ResultFiles, { svg }: BenchOptions, results: readonly BenchResult[]): Promise<string[]> {
   const saved: string[] = [];
-  for (const result of results) saved.push(...(await saveResult(options.out, result, options.svg === true)));
+  for (const result of results) {
+    saved.push(await files.save(result));
+    if (svg === true) saved.push(await files.plot(result));
+  }
   return saved;
 }
 
@@ -279,6 +293,7 @@ async function run(
   reach: Reach | undefined,
   options: BenchOptions,
   onProgress: OnProgress,
+  onPart: OnPart<BenchResult>,
 ): Promise<BenchResult[]> {
   onProgress("looking at the machine", false);
   const machine = await machineFacts(group.backend);
@@ -288,18 +303,21 @@ async function run(
   try {
     const results: BenchResult[] = [];
     for (const { suite, cases } of plan) {
-      const measured = await measure(group, nccl, {
-        ...{ suite, cases, timing, onProgress, withWays: options.ways === true },
-        ...{ dtype: options.dtype, sms: options.sms, reach, roundPartialSums: options.roundPartialSums },
-      });
-      results.push({
-        ...{ formatVersion: 1, suite, date: new Date().toISOString(), backend, ranks: world },
+      const date = new Date().toISOString();
+      const resultOf = (measured: Measured): BenchResult => ({
+        ...{ formatVersion: 1, suite, date, backend, ranks: world },
         ...{ dtype: options.dtype, timing, machine },
         ...(options.sms === undefined ? {} : { sms: options.sms }),
         ...(options.roundPartialSums === true ? { roundPartialSums: true } : {}),
         ...(reach === undefined ? {} : { reach: reachText(reach, world) }),
         ...measured,
       });
+      const measured = await measure(group, nccl, {
+        ...{ suite, cases, timing, onProgress, withWays: options.ways === true },
+        ...{ dtype: options.dtype, sms: options.sms, reach, roundPartialSums: options.roundPartialSums },
+        onCase: (some) => onPart(resultOf(some)),
+      });
+      results.push(resultOf(measured));
     }
     await nccl?.close();
     return results;

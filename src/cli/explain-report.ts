@@ -24,7 +24,7 @@ export interface Comparison {
   readonly measuredUs: number;
 }
 
-/** What each layout says, in words. */
+/** What each layout says of all ranks, in words. */
 const LAYOUTS: Readonly<Record<string, string>> = {
   replicated: "every rank holds the whole, and the same",
   sharded: "each rank holds its slice",
@@ -32,6 +32,25 @@ const LAYOUTS: Readonly<Record<string, string>> = {
   on: "one rank holds it",
   local: "each rank has its own",
 };
+
+/** What each says of the ranks along an axis of a mesh, whatever the other axes say. */
+const ALONG_AXIS: Readonly<Record<string, string>> = {
+  replicated: "all hold the same",
+  sharded: "each holds its slice",
+  partial: "each holds a part of the reduction",
+  on: "one holds it",
+};
+
+/** A layout as the compiler prints it, in words. */
+function layoutInWords(layout: string): string {
+  const parts = [...layout.matchAll(/(\w+)(?:\(([^)]*)\))?/g)].map(([, kind = "", values = ""]) => {
+    const own = kind === "replicated" || kind === "local" ? 0 : 1;
+    return { kind, axis: values === "" ? undefined : values.split(", ")[own] };
+  });
+  return parts
+    .map(({ kind, axis }) => (axis === undefined ? (LAYOUTS[kind] ?? "") : `along ${axis} ${ALONG_AXIS[kind] ?? ""}`))
+    .join(", ");
+}
 
 /** Everything, as a person reads it from top to bottom. */
 export function explainReport(
@@ -122,9 +141,8 @@ function steps(c: Palette, e: Explanation): string {
 
 function layouts(c: Palette, e: Explanation, place: Show): string {
   const rows = e.layouts.map((l: LayoutStep) => {
-    const kind = l.layout.replace(/\(.*/, "");
     const change = l.from === undefined ? "" : `${l.from} → ${l.layout}`;
-    return [l.what, `${l.dtype}[${l.shape.join(", ")}]`, l.layout, change === "" ? (LAYOUTS[kind] ?? "") : change, place(l.at)]; // prettier-ignore
+    return [l.what, `${l.dtype}[${l.shape.join(", ")}]`, l.layout, change === "" ? layoutInWords(l.layout) : change, place(l.at)]; // prettier-ignore
   });
   return plainTable(c, ["", "whole tensor", "layout", "", ""], rows);
 }

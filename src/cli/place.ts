@@ -7,7 +7,7 @@ import type { BackendName, Group } from "../runtime/group.js";
 import { gpuCount, hasFabricHandles, requireGpus } from "./gpus.js";
 import type { Io } from "./io.js";
 import { withProgress } from "./progress.js";
-import { isSpawnedRank, sendProgress, sendResult } from "./spawned-rank.js";
+import { isSpawnedRank, sendPart, sendProgress, sendResult } from "./spawned-rank.js";
 
 /** Ranks where nobody says: a small world in which every collective is interesting. */
 const defaultRanks = 4;
@@ -33,6 +33,9 @@ export interface Place {
 /** What the work tells about its progress; `blocking`: the event loop stands still from now on. */
 export type OnProgress = (what: string, blocking: boolean) => void;
 
+/** Takes a part of a result before the rest is there. */
+export type OnPart<P> = (part: P) => Promise<void>;
+
 /**
  * Decides from options, environment and machine.
  * @throws UsageError when they contradict each other, MachineError when there are fewer GPUs than ranks.
@@ -50,38 +53,44 @@ export function choosePlace(io: Io, options: PlaceOptions): Place {
 /**
  * Runs `work` on every rank of the place.
  * @param args command line of a rank process, where such are to be started.
+ * @param take is given the parts that rank 0 hands on, one after the other, in the process that speaks
  * @returns what `work` gave; null in a spawned rank, whose launcher has it.
  */
-export async function distribute<T>(
+export async function distribute<T, P = never>(
   io: Io,
   place: Place,
   args: () => readonly string[],
-  work: (group: Group, onProgress: OnProgress) => Promise<T>,
+  work: (group: Group, onProgress: OnProgress, onPart: OnPart<P>) => Promise<T>,
+  take: OnPart<P> = async () => {},
 ): Promise<T | null> {
   const { backend, ranks, launcher, timeoutMs } = place;
   if (backend !== "cpu" && launcher === null) {
     const { runAsRanks } = await import("./spawn-ranks.js");
-    return runAsRanks<T>(io, ranks, args());
+    return runAsRanks<T, P>(io, ranks, args(), take);
   }
-  const join = async (onProgress: OnProgress): Promise<T> => {
+  const join = async (onProgress: OnProgress, onPart: OnPart<P>): Promise<T> => {
     const group = await connect({ backend, ranks, timeoutMs });
     try {
-      return await work(group, onProgress);
+      return await work(group, onProgress, onPart);
     } finally {
       await group.close();
     }
   };
   if (place.isSpawned) {
-    const value = await join(sendProgress);
-    if (launcher?.rank === 0) await sendResult(value);
+    const isFirst = launcher?.rank === 0;
+    const value = await join(sendProgress, async (part) => (isFirst ? sendPart(part) : undefined));
+    if (isFirst) await sendResult(value);
     return null;
   }
   return withProgress(io, (progress) =>
-    join((what, blocking) => {
-      if (!place.speaks) return;
-      if (blocking) progress.now(what);
-      else progress.set(what);
-    }),
+    join(
+      (what, blocking) => {
+        if (!place.speaks) return;
+        if (blocking) progress.now(what);
+        else progress.set(what);
+      },
+      async (part) => (place.speaks ? take(part) : undefined),
+    ),
   );
 }
 

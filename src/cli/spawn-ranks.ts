@@ -14,11 +14,19 @@ export const mainPath = fileURLToPath(new URL("./main.js", import.meta.url));
 
 /**
  * Runs `collc` with `args` as `ranks` processes and gives what rank 0 sent.
+ * @param take is given the parts that rank 0 sent before, one after the other
  * @throws Exit after printing what made the run fail.
  */
-export async function runAsRanks<T>(io: Io, ranks: number, args: readonly string[]): Promise<T> {
+export async function runAsRanks<T, P>(
+  io: Io,
+  ranks: number,
+  args: readonly string[],
+  take: (part: P) => Promise<void>,
+): Promise<T> {
   const failures = new Map<number, Failure>();
   let result: string | null = null;
+  let taken = Promise.resolve();
+  let untaken: unknown = null;
   const launched = await withProgress(io, (progress) => {
     progress.set(`starting ${ranks} ranks`);
     return launchRanks({
@@ -29,12 +37,18 @@ export async function runAsRanks<T>(io: Io, ranks: number, args: readonly string
         if (m.kind === "failure") failures.set(rank, m.failure);
         else if (rank !== 0) return;
         else if (m.kind === "progress") progress.set(m.text);
-        else if (m.kind === "result") result = m.text;
+        else if (m.kind === "part") {
+          const part = fromWire<P>(m.text);
+          taken = taken.then(() => take(part)).catch((error: unknown) => void (untaken ??= error));
+        } else result = m.text;
       },
       onOutput: (rank, _stream, line) => io.err.write(`[rank ${rank}] ${line}\n`),
     });
   });
   const { failure, exitCode } = launched;
+  await taken;
+  // What made the ranks fail says more than what could not be kept.
+  if (failure === null && untaken !== null) throw untaken;
   if (failure === null) {
     if (result === null) throw new RuntimeError("the ranks ended without a result");
     return fromWire<T>(result);

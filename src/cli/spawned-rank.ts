@@ -10,6 +10,7 @@ import type { Io } from "./io.js";
 /** From a rank to its launcher. */
 export type Message =
   | { readonly kind: "progress"; readonly text: string }
+  | { readonly kind: "part"; readonly text: string }
   | { readonly kind: "result"; readonly text: string }
   | { readonly kind: "failure"; readonly failure: Failure };
 
@@ -25,6 +26,11 @@ export function isSpawnedRank(io: Io): boolean {
 /** In a rank: what it does now. The launcher shows that of rank 0. */
 export function sendProgress(text: string): void {
   send({ kind: "progress", text });
+}
+
+/** In rank 0: a part of the result, which the launcher keeps whatever becomes of the rest; plain data. */
+export function sendPart(value: unknown): Promise<void> {
+  return send({ kind: "part", text: toWire(value) });
 }
 
 /** In rank 0: the result that the launcher waits for; plain data. */

@@ -1,4 +1,6 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { bestOf, geometricMean, ratioOf } from "../../src/bench/cells.js";
@@ -8,7 +10,7 @@ import { plotOf, specificationOf } from "../../src/bench/plot.js";
 import type { BenchResult } from "../../src/bench/results.js";
 import { groups, suites } from "../../src/bench/suites.js";
 import { benchTable, markdownTable } from "../../src/bench/table.js";
-import { collc, temporaryFolder } from "./support.js";
+import { collc, entry, isBuilt, temporaryFolder } from "./support.js";
 
 const folder = temporaryFolder();
 const bench = (...argv: string[]): ReturnType<typeof collc> =>
@@ -17,7 +19,7 @@ const bench = (...argv: string[]): ReturnType<typeof collc> =>
 describe("collc bench", () => {
   it("prints a table, saves the result and a plot", async () => {
     const { code, out, err } = await bench("all_reduce", "--sizes", "256,4Ki", "--ranks", "2", "--svg");
-    expect(err).toBe("");
+    expect(err).toMatch(/^saving each case in \S+2x-cpu-all_reduce\.json\n$/);
     expect(code).toBe(0);
     expect(out).toMatch(/4 KiB/);
     const names = readdirSync(folder).sort();
@@ -31,6 +33,22 @@ describe("collc bench", () => {
     expect(saved.rows).toHaveLength(2);
     expect(Object.keys(saved.rows[0]!.kernels)).toEqual([...suites.all_reduce.kernels]);
     expect(readFileSync(join(folder, names[1]!), "utf8")).toMatch(/^<svg [\s\S]*<\/svg>\n$/);
+  });
+
+  it.runIf(isBuilt)("keeps what was measured of a run that is killed", async () => {
+    const sizes = Array.from({ length: 400 }, (_, i) => 64 * (i + 1)).join(",");
+    const args = ["bench", "broadcast", "--sizes", sizes, "--ranks", "2", "--backend", "cpu", "-o", folder];
+    const child = spawn(process.execPath, [entry, ...args], { stdio: ["ignore", "ignore", "pipe"] });
+    child.stderr.setEncoding("utf8").once("data", () => child.kill("SIGKILL"));
+    const [said] = (await once(child.stderr, "data")) as [string];
+    const [, signal] = (await once(child, "exit")) as [number | null, string | null];
+    expect(signal).toBe("SIGKILL");
+    const path = /^saving each case in (\S+)\n/.exec(said)?.[1] ?? "";
+    const { rows } = JSON.parse(readFileSync(path, "utf8")) as { rows: { label: string }[] };
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.length).toBeLessThan(400);
+    expect(rows[0]!.label).toBe("64 B");
+    rmSync(path);
   });
 
   it("keeps earlier results of the day", async () => {

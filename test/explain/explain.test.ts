@@ -31,6 +31,35 @@ describe("the report", () => {
       } else expect(out, "update with UPDATE_GOLDENS=1 npx vitest run test/explain").toBe(readFileSync(path, "utf8"));
     });
 
+  test("on a mesh, a layout is said axis by axis", async () => {
+    const text = `collective f(x: T[n, k] replicated(dp) partial(sum, tp), w: T[n, k] partial(sum, tp))
+      -> (y: T[n, k] replicated(dp) sharded(1, tp), z: T[n, k] replicated(tp)) mesh(dp, tp) {
+      y = reduce_scatter(x, dim: 1, over: tp)
+      z = all_reduce(w, over: tp)
+    }`;
+    const { out } = await collc(["explain", "-", "-n", "6", "--mesh", "2x3"], { stdin: text });
+    expect(out).toMatch(/ {2}x .*along dp all hold the same, along tp each holds a part of the reduction\n/);
+    expect(out).toMatch(/ {2}w .*partial\(sum, tp\) +along tp each holds a part of the reduction\n/);
+    expect(out).toMatch(/ {2}y .*along dp all hold the same, along tp each holds its slice\n/);
+    expect(out).toMatch(/ {2}z .*replicated\(tp\) +along tp all hold the same\n/);
+    expect(out).not.toContain("every rank holds");
+  });
+
+  test("a program whose rounds are too many for the model is no fault of the compiler", async () => {
+    const text = `collective f(x: T[n] local, w: T[n] partial(sum)) -> (y: T[n] local, z: T[n] replicated) {
+      for t in 0..${10_001} {
+        for i in tiles(n) { y[i] = x@((rank + t) % world)[i] }
+        barrier
+      }
+      z = all_reduce(w)
+    }`;
+    const { code, err } = await collc(["emit", "-", "--mapping", '{"slabRows":4}'], { stdin: text });
+    expect([code, err]).toEqual([
+      2,
+      expect.stringMatching(/^error: ranks come to more than 10000 points.*\nhelp: choose/),
+    ]);
+  });
+
   test("a kernel of the library stands beside what was measured of it", async () => {
     const { code, out } = await collc(["explain", kernel("all_reduce/one_shot"), "--json"]);
     expect(code).toBe(0);
@@ -186,6 +215,22 @@ describe("the prediction", () => {
     expect(p.total).toBeCloseTo(p.wire + p.latency, 9);
     expect(p.blocks).toBe(H200.loadBlocks.value);
   });
+});
+
+test("what each rank is loaded from is sampled evenly, whichever index decides it", () => {
+  const { wire, isSampled } = explained(
+    `collective f(x: T[m, n] sharded(0)) -> y: T[n, m] sharded(0) {
+      for i, j in tiles(n / world, m) {
+        y[i, j] = x@(j / (m / world))[j % (m / world), rank * (n / world) + i]
+      }
+    }`,
+    4,
+    { m: 1024, n: 1024 },
+  );
+  expect(isSampled).toBe(true);
+  const part = (1024 / 4) ** 2 * 2;
+  for (const [from, row] of wire.entries())
+    for (const [to, bytes] of row.entries()) if (from !== to) expect(Math.abs(bytes / part - 1)).toBeLessThan(0.1);
 });
 
 describe("points of synchronisation", () => {

@@ -318,6 +318,14 @@ export const MORE_FAULTS: Record<string, Case> = {
     text: tensors("⟦⟨cut⟩ + ⟨first⟩⟧", "sharded(0)"),
     expected: [{ code: "operand-layouts", help: "broadcast(first)" }],
   },
+  "an axis that a layout leaves out": {
+    text: "collective f(x: T[m, n] sharded(0, dp) sharded(1, tp), w: T[n] sharded(0, tp)) -> y: T[m, n] sharded(0, dp) sharded(1, tp)\n  mesh(dp, tp) {\n  y = ⟦⟨x⟩ * ⟨w⟩⟧\n}\n",
+    expected: [{ code: "operand-layouts", help: "'w' says nothing of the axis dp, so along it each rank has values of its own; if they are the same, declare it replicated(dp) sharded(0, tp)" }], // prettier-ignore
+  },
+  "an axis that a factor leaves out": {
+    text: "collective f(x: T[m, k] sharded(0, dp) sharded(1, tp), w: T[k, n] sharded(0, tp)) -> y: T[m, n] sharded(0, dp) partial(sum, tp)\n  mesh(dp, tp) {\n  y = ⟦⟨x⟩ @ ⟨w⟩⟧\n}\n",
+    expected: [{ code: "operand-layouts", help: /'w' says nothing of the axis dp/ }],
+  },
   "a gathered dimension that is not the cut one": {
     text: tensors("⟦all_gather(⟨a⟩, dim: 0)⟧"),
     expected: [{ code: "bad-conversion", help: "dim: 1" }],

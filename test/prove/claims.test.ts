@@ -230,6 +230,20 @@ collective u(x: T[n] replicated, z: T[m, n] on(1)) -> y: T[m, n] on(1) where T i
     expect(claims.coverage.ran).toBeGreaterThan(0.8 * claims.coverage.total);
   });
 
+  it("say what the signature means where a body computes something else of one layout", () => {
+    const help = (text: string): string | null => {
+      const { answer } = proved(text, 2);
+      return answer.status === "wrong" ? answer.help : answer.status;
+    };
+    const twice = (ensures: string): string =>
+      `collective f(x: f32[m, n] sharded(0)) -> y: f32[m, n] sharded(0) ${ensures} {
+        for i, j in tiles(m / world, n) { y[i, j] = x[i, j] * 2 }
+      }`;
+    expect(help(twice(""))).toMatch(/both sharded\(0\), .*they are equal; .* ensures y\[i0, i1\] == …$/);
+    expect(help(twice("ensures y == x * 3"))).toBeNull();
+    expect(help(twice("ensures y == x * 2"))).toBe("proved");
+  });
+
   it("take no longer for values that are used twice", () => {
     const uses = Array.from({ length: 40 }, (_, i) => `  let a${i + 1} = a${i} * 0.5 + a${i} * 0.25`);
     const text = `

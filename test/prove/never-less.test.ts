@@ -7,8 +7,9 @@ import { followedIn } from "../../src/compiler/prove/outcomes.js";
 import { findings, prove } from "../../src/compiler/prove/index.js";
 
 /** Whether the first side of the first `min` is never less than the second, and the other way round. */
-function sidesOf(expression: string, ranks: number, signature = "n"): readonly [boolean, boolean] {
-  const text = `collective f(x: T[${signature}] local) -> y: T[${signature}] local {
+function sidesOf(expression: string, ranks: number, signature = "n", where = ""): readonly [boolean, boolean] {
+  const condition = where === "" ? "" : `where ${where}`;
+  const text = `collective f(x: T[${signature}] local) -> y: T[${signature}] local ${condition} {
     for i in tiles(n) { y[i] = x[${expression}] } }`;
   const { snapshots, diagnostics } = compile(text, { ranks, dtype: "f32", mapping: PROOF_MAPPING });
   const program = programOf(snapshots);
@@ -18,7 +19,7 @@ function sidesOf(expression: string, ranks: number, signature = "n"): readonly [
   walkKernel(program, (op) => {
     if (op.name !== "binary" || op.attributes["fn"] !== "min") return;
     const [a, b] = op.operands as [never, never];
-    found.push([isNeverLess(a, b, ranks, makers), isNeverLess(b, a, ranks, makers)]);
+    found.push([isNeverLess(a, b, program, makers), isNeverLess(b, a, program, makers)]);
   });
   return found[0]!;
 }
@@ -36,6 +37,16 @@ describe("one number is less than another at no length", () => {
     expect(sidesOf("min(rank * ((n + 1) / 2), n - 1)", 2)).toEqual([false, false]);
     expect(sidesOf("min(rank * ((n + 1) / 2), n)", 2)).toEqual([false, true]);
     expect(sidesOf("min(rank * ((n + 2) / 3), n)", 3)).toEqual([false, false]);
+  });
+
+  it("where the signature says that lengths divide", () => {
+    const halves = "min(min(rank * ((n + 1) / 2), n) + (n + 1) / 2, n)";
+    const sideOf = (text: string): readonly [boolean, boolean] => sidesOf(text, 2, "n", "n % 2 == 0");
+    // Of an odd length, both parts together are longer.
+    expect(sidesOf("min(rank * ((n + 1) / 2) + (n + 1) / 2, n)", 2)).toEqual([false, false]);
+    expect(sideOf("min(rank * ((n + 1) / 2) + (n + 1) / 2, n)")).toEqual([false, true]);
+    expect(sideOf("min(rank * ((n + 2) / 2) + (n + 2) / 2, n)")).toEqual([false, false]);
+    expect(sideOf(halves)[1]).toBe(true);
   });
 
   it("as trying says", () => {

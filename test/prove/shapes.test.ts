@@ -1,7 +1,7 @@
 /** Shapes of proofs: small, and still through all paths. */
 import { describe, expect, it } from "vitest";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
-import { compile, type CompileResult } from "../../src/compiler/index.js";
+import { compile, type CompileOptions, type CompileResult } from "../../src/compiler/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { fitDims, nearestFit, type Requirement, requirementHolds } from "../../src/compiler/types/requirement.js";
 import {
@@ -14,6 +14,7 @@ import {
   relaxedOf,
   summaryLine,
 } from "../../src/compiler/prove/index.js";
+import { coverageOf, unreachedOf } from "../../src/compiler/prove/coverage.js";
 import { oddShape } from "../../src/compiler/prove/lengths.js";
 import { proofShapes } from "../../src/compiler/prove/shapes.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
@@ -31,6 +32,48 @@ describe("the shape at odd addresses", () => {
       expect(ran(ragged)).not.toEqual([]);
       expect(ran(oddShape(kernel, ragged))).toEqual(expect.arrayContaining([...ran(ragged)]));
     });
+});
+
+describe("the shapes of a product", () => {
+  const check = (text: string, options: Pick<CompileOptions, "ranks" | "mesh">) => {
+    const compiled = compile(text, { dtype: "bf16", mapping: { ...PROOF_MAPPING, algorithm: "two_shot" }, ...options });
+    expect(compiled.diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+    return prove(compiled);
+  };
+  const SCATTERED = `collective f(x0: T[n, n] replicated(dp) replicated(tp), x1: T[n, k] replicated(dp) partial(sum, tp),
+      x2: T[k, n] replicated(dp) replicated(tp))
+    -> (y0: T[n, n] replicated(dp) replicated(tp), y1: T[n, n] replicated(dp) sharded(1, tp)) mesh(dp, tp) {
+      y0 = x0
+      y1 = reduce_scatter(x1 @ x2, dim: 1, over: tp)
+    }`;
+
+  it("have rows of tiles, and few tiles, where one name is the rows and the columns", () => {
+    const claims = check(SCATTERED, { ranks: 6, mesh: { dp: 2, tp: 3 } });
+    expect([claims.answer.status, claims.ordering.status]).toEqual(["proved", "proved"]);
+    expect(claims.coverage.ran / claims.coverage.total).toBeGreaterThan(0.7);
+    expect(claims.unreached).toEqual([]);
+  });
+
+  it("are not asked to lead to what blocks count their launches by, which nobody has written", () => {
+    const mapping = { ...PROOF_MAPPING, algorithm: "one_shot", protocol: "packet" } as const;
+    const { kernel, snapshots } = compile(SCATTERED, { ranks: 6, mesh: { dp: 2, tp: 3 }, dtype: "bf16", mapping });
+    const { idle } = coverageOf(kernel!, new Set());
+    expect(idle.map(({ what }) => what)).toContain("load of 'launches'");
+    const unreached = unreachedOf(kernel!, programOf(snapshots)!, idle).map(({ what }) => what);
+    expect(unreached).toContain("this store of 'y0'");
+    expect(unreached).not.toContain("this load of 'launches'");
+  });
+
+  it("are short where a matrix is multiplied with itself", () => {
+    const claims = check("collective f(x: T[n, n] replicated) -> y: T[n, n] replicated { y = transpose(x) @ x }", {
+      ranks: 2,
+    });
+    expect(claims.answer.status).toBe("proved");
+    const lengths = claims.answers.map(({ claim }) => claim.dims["n"]!);
+    expect(Math.max(...lengths)).toBeLessThan(64);
+    // Several tiles in each direction, and a depth that fills the pipeline and more.
+    expect(Math.max(...lengths)).toBeGreaterThan(40);
+  });
 });
 
 it("is not among the shapes of which the summary speaks, for aligned buffers are not proved there", () => {

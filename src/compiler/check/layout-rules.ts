@@ -2,7 +2,7 @@
 import type { FoldFunction } from "../manifest.js";
 import { type DType, DTYPES } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
-import { type Layout, partialOf, type Placement, type ReductionOp, sameLayout } from "../types/layout.js";
+import { type Layout, partialOf, type Placement, printLayout, type ReductionOp, sameLayout } from "../types/layout.js";
 import { hasAxes, layoutOf, type MeshAxis, placementsOf } from "../types/mesh.js";
 import { conversionBetween, gatherOf } from "./functions.js";
 
@@ -66,6 +66,25 @@ export function perAxis(
   const rows = layouts.map((l) => placementsOf(l, mesh));
   const all = mesh.map((_, at) => rule(...rows.map((row) => row[at]!)));
   return all.includes(null) ? null : layoutOf(all as Placement[], mesh);
+}
+
+/**
+ * What to say where a layout leaves out an axis of the mesh that the other operand's speaks of: that is `local` there, which is seldom
+ * meant. Null where no axis is left out.
+ */
+export function leftOutHelp(
+  mesh: readonly MeshAxis[],
+  ...operands: readonly { readonly layout: Layout; readonly name: string }[]
+): string | null {
+  const rows = operands.map(({ layout }) => placementsOf(layout, mesh));
+  for (const [at, axis] of mesh.entries())
+    for (const [i, { layout, name }] of operands.entries()) {
+      const row = rows[i]!;
+      if (!hasAxes(layout) || row[at]!.kind !== "local" || rows.every((r) => r[at]!.kind === "local")) continue;
+      const whole = layoutOf(row.with(at, { kind: "replicated" }), mesh);
+      return `'${name}' says nothing of the axis ${axis.name}, so along it each rank has values of its own; if they are the same, declare it ${printLayout(whole)}`;
+    }
+  return null;
 }
 
 /**

@@ -12,6 +12,7 @@ import { reduceFirst } from "./fixes.js";
 import { cutAlong, showShape } from "./extents.js";
 import {
   elementwiseHelp,
+  leftOutHelp,
   elementwiseLayout,
   isDivisible,
   isLinear,
@@ -177,7 +178,10 @@ export function joinTensors(
     { span: left.span, text: describe(a) },
     { span: right.span, text: describe(b) },
   ];
-  const help = elementwiseHelp(operator, a.layout, b.layout, printExpression(left), printExpression(right));
+  const [first, second] = [printExpression(left), printExpression(right)];
+  const help =
+    leftOutHelp(c.mesh, { layout: a.layout, name: first }, { layout: b.layout, name: second }) ??
+    elementwiseHelp(operator, a.layout, b.layout, first, second);
   return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
 }
 

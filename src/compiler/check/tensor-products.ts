@@ -5,7 +5,7 @@ import { diagnostic } from "../diagnostics/create.js";
 import { sameExtent } from "../types/extent.js";
 import { type Layout, type Placement, printLayout } from "../types/layout.js";
 import { showExtent, showShape } from "./extents.js";
-import { nests, perAxis, productHelp, productLayout } from "./layout-rules.js";
+import { leftOutHelp, nests, perAxis, productHelp, productLayout } from "./layout-rules.js";
 import { alignLayout, broadcast, reportDTypes, requireNumbers } from "./tensor-elementwise.js";
 import { checkTensor, type Operand, type TensorContext } from "./tensors.js";
 
@@ -44,7 +44,9 @@ export function checkProduct(e: Extract<Expression, { kind: "matmul" }>, context
   const layout = found !== null && isNested(a) && isNested(b) ? found : null;
   if (layout !== null) return { kind: "tensor", dtype: a.dtype, shape, layout };
   const [left, right] = [printExpression(e.left), printExpression(e.right)];
-  const help = productHelp(a, b, left, right, showExtent(contracted));
+  const help =
+    leftOutHelp(c.mesh, { layout: a.layout, name: left }, { layout: b.layout, name: right }) ??
+    productHelp(a, b, left, right, showExtent(contracted));
   const parameters = { operation: "a matrix product", left: printLayout(a.layout), right: printLayout(b.layout) };
   return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
 }

@@ -15,6 +15,9 @@ export class NeedsIterations extends Unwinding {}
 export const MANY_ITERATIONS = { most: 512, picked: 128 } as const;
 export const FEW_ITERATIONS = { most: 16, picked: 8 } as const;
 
+/** Multiples of it lie as evenly between whole numbers as any do. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+
 export interface Iteration {
   readonly values: readonly number[];
   /** How many iterations it stands for. */
@@ -34,17 +37,31 @@ export function iterationsOf(
   const total = lengths.reduce((a, b) => a * b, 1);
   const isPicked = mayPick && total > most;
   const count = isPicked ? picked : total;
+  const last = lengths.at(-1) ?? 1;
+  // Of several variables, evenly in all but the last, and in the last: what one part after the other of it does is picked as often as it is done.
+  if (isPicked && last > 1 && total > last)
+    return Array.from({ length: count }, (_, i) => {
+      const outer = Math.floor(((i + 0.5) * total) / last / count);
+      const inner = Math.floor((((i + 0.5) * GOLDEN) % 1) * last);
+      return { values: valuesAt(ranges, lengths, outer * last + inner), weight: total / count };
+    });
   return Array.from({ length: count }, (_, i) => {
     // Not at the same place of each part: iterations in order often go to one rank after the other.
     const part = Math.floor(total / count);
-    let rest = isPicked ? Math.floor((i * total) / count) + ((Math.floor(part / 2) + i) % part) : i;
-    const values = new Array<number>(ranges.length);
-    for (let d = ranges.length - 1; d >= 0; d--) {
-      values[d] = ranges[d]![0] + (rest % lengths[d]!);
-      rest = Math.floor(rest / lengths[d]!);
-    }
-    return { values, weight: total / count };
+    const place = isPicked ? Math.floor((i * total) / count) + ((Math.floor(part / 2) + i) % part) : i;
+    return { values: valuesAt(ranges, lengths, place), weight: total / count };
   });
+}
+
+/** The variables of an iteration, by its number. */
+function valuesAt(ranges: readonly (readonly [number, number])[], lengths: readonly number[], place: number): number[] {
+  const values = new Array<number>(ranges.length);
+  let rest = place;
+  for (let d = ranges.length - 1; d >= 0; d--) {
+    values[d] = ranges[d]![0] + (rest % lengths[d]!);
+    rest = Math.floor(rest / lengths[d]!);
+  }
+  return values;
 }
 
 /** Where what is known of values is kept: a map, or a list of numbered ones. */

@@ -5,6 +5,7 @@
  * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
  * gone through iteration by iteration, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
  */
+import { UsageError } from "../../errors.js";
 import { type Buffer, bufferOf, isParameter, type Kernel } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
@@ -492,7 +493,11 @@ class Counter {
     this.areOfLaunches = true;
     this.tells.clear();
     this.awaits.clear();
-    if (this.meetings.length > MOST_MEETINGS) throw new RangeError("too many points of synchronisation to follow");
+    if (this.meetings.length > MOST_MEETINGS)
+      throw new UsageError(
+        `ranks come to more than ${MOST_MEETINGS} points of synchronisation, and how long that takes cannot be told`,
+        "choose fewer ranks, or a program whose rounds are fewer; with 'slabRows' in the mapping, larger slabs",
+      );
     this.stretches.push(openStretch(this.kernel.world));
     this.now = NONE;
   }

@@ -8,6 +8,7 @@ import { AllData, compareAtData } from "./evaluate.js";
 import { Cases } from "./cases.js";
 import { ExactAlgebra, TooLarge } from "./exact.js";
 import { Remade } from "./remade.js";
+import { printLayout, sameLayout } from "../types/layout.js";
 import { cutsOf, isHolder, partsOfRank } from "../types/mesh.js";
 import { execute } from "./execute.js";
 import { ExponentialAlgebra } from "./exponentials.js";
@@ -329,5 +330,22 @@ function explain(kernel: Kernel, options: RunOptions, place: Place, at: readonly
     // Residues that differ are proof enough; the terms may be too large to hold.
     if (!(e instanceof TooLarge)) throw e;
   }
-  throw new Fails("answer", `output ${element} on rank ${rank}: ${message}`, places, witness);
+  throw new Fails(
+    "answer",
+    `output ${element} on rank ${rank}: ${message}`,
+    places,
+    witness,
+    helpForCopy(kernel, output, at.length),
+  );
+}
+
+/** What a body of loops computes is no part of its signature: without an `ensures`, one layout for both says that the output is the input. */
+function helpForCopy({ specification, clauses, inputs, outputs }: Kernel, output: number, rank: number): string | null {
+  const { name, layout } = outputs[output]!;
+  const claim = specification[output];
+  const input = claim?.kind === "input" ? inputs.find((t) => t.name === claim.name) : undefined;
+  if (input === undefined || !sameLayout(input.layout, layout) || (clauses?.ensures[output] ?? null) !== null)
+    return null;
+  const indices = rank === 1 ? "i" : Array.from({ length: rank }, (_, d) => `i${d}`).join(", ");
+  return `'${name}' and '${input.name}' are both ${printLayout(layout)}, so the signature says that they are equal; if '${name}' is meant to be something else, say what: ensures ${name}[${indices}] == …`;
 }

@@ -18,6 +18,8 @@ interface IdleOps {
   readonly span: Span;
   /** "load of 'x'". */
   readonly what: string;
+  /** The buffer that they touch; null where they touch none. */
+  readonly buffer: string | null;
   readonly count: number;
   /** Whether other ops of that place ran: the same for other lengths or addresses. */
   readonly isVariant: boolean;
@@ -34,19 +36,22 @@ export interface Unreached {
   readonly isByData: boolean;
 }
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 export function coverageOf(kernel: Kernel, ran: ReadonlySet<number>): Coverage {
   const counted = countedOps(kernel);
-  const idle = new Map<string, { span: Span; what: string; count: number; isVariant: boolean }>();
+  const idle = new Map<string, Writable<IdleOps>>();
   const active = new Set<string>();
   const keyOf = (op: Op): string => `${op.span.start}-${op.span.end} ${op.name}`;
   for (const [op, number] of counted) if (ran.has(number)) active.add(keyOf(op));
   for (const [op, number] of counted) {
     if (ran.has(number)) continue;
-    const buffer = op.attributes["buffer"];
-    const what = typeof buffer === "string" ? `${op.name} of '${buffer}'` : op.name;
+    const named = op.attributes["buffer"];
+    const buffer = typeof named === "string" ? named : null;
+    const what = buffer !== null ? `${op.name} of '${buffer}'` : op.name;
     const key = `${keyOf(op)} ${what}`;
     const known = idle.get(key);
-    if (known === undefined) idle.set(key, { span: op.span, what, count: 1, isVariant: active.has(keyOf(op)) });
+    if (known === undefined) idle.set(key, { span: op.span, what, buffer, count: 1, isVariant: active.has(keyOf(op)) });
     else known.count++;
   }
   // Numbers of other ops than these would be of another kernel: they count for nothing.
@@ -63,8 +68,12 @@ export function unreachedOf(kernel: Kernel, program: Kernel, idle: readonly Idle
   walkKernel(program, (op) => {
     if (op.name === "load" || op.name === "store") isWritten.add(`${op.span.start}-${op.span.end}`);
   });
+  const kept = new Set(kernel.buffers.filter((b) => b.role === "state").map((b) => b.name));
+  // What blocks count their launches by is nobody's statement, though it has the place of one.
+  const isCount = ({ buffer }: IdleOps): boolean => buffer !== null && kept.has(buffer);
   const all = idle.filter(
-    (i) => !i.isVariant && /^(load|store) /.test(i.what) && isWritten.has(`${i.span.start}-${i.span.end}`),
+    (i) =>
+      !i.isVariant && !isCount(i) && /^(load|store) /.test(i.what) && isWritten.has(`${i.span.start}-${i.span.end}`),
   );
   // A store says all of the loads in it.
   const isPart = (a: Span, b: Span): boolean =>

@@ -71,7 +71,8 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
   /** Elements after which a loop over them has taken its main path. */
   const main = ROWS_IN_FLIGHT * kernel.maxBlocks * row;
   const last = rowDimension(kernel);
-  if (dims.length === 1 && last !== undefined) {
+  const isProduct = multiplies(kernel);
+  if (dims.length === 1 && last !== undefined && !isProduct) {
     const parts = partsOf(kernel, dims[0]!);
     const lengths = [1, restFrom(main + row, threads, lanes, false), restFrom(main + row, threads, lanes, true)];
     // Of 64 and of 16, which chunks and vectors go by; the one before is a multiple of neither where vectors are short.
@@ -93,7 +94,7 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
     const rows = Math.max(FEW_ROWS, Math.ceil((main + row) / length));
     return { basic: [few(1), few(rows), few(rows + 1), few(13)], further: [] };
   }
-  if (!multiplies(kernel)) {
+  if (!isProduct) {
     // Of many dimensions, the outer ones have two indices each: what goes wrong with strides shows there.
     const rowsOf = (d: number): number => (d < dims.length - MOST_DIMENSIONS ? 2 : FEW_ROWS);
     const longOf =
@@ -110,44 +111,67 @@ export function wantedShapes(kernel: Kernel, claim: "answer" | "ordering"): Want
     return { basic, further: isCutFurther ? [longOf((name) => (isSharded(kernel, name) ? world : 1))(235)] : [] };
   }
   // Products: several tiles with ragged edges, and a depth that fills the pipeline and empties it.
-  const depth = (name: string): boolean => kernel.inputs.every((t) => t.shape.includes(name));
-  const part = (rows: number, columns: number, k: number, middle = k) =>
+  const summed = summedDimensions(kernel);
+  const squares = squareDimensions(kernel);
+  const isDepth = (name: string): boolean => summed.has(name);
+  const cut = (piecesOf: (name: string) => number) => (rows: number, columns: number, k: number, middle: number) =>
     shape((name, d) => {
-      if (depth(name) || (d > 0 && name !== last)) {
-        const length = depth(name) ? k : middle;
-        return isSharded(kernel, name) ? Math.min(length, world > 4 ? 18 : length) * world : length;
-      }
-      if (name === last) return isSharded(kernel, name) ? columns * world : columns;
-      return d === 0 && isSharded(kernel, name) ? Math.max(2, Math.ceil(rows / world)) * world : rows;
+      const parts = piecesOf(name);
+      if (isDepth(name) || (d > 0 && name !== last))
+        return Math.min(isDepth(name) ? k : middle, parts > 4 ? 18 : Infinity) * parts;
+      if (name === last) return columns * parts;
+      return d === 0 && parts > 1 ? Math.max(2, Math.ceil(rows / parts)) * parts : rows;
     });
+  const whole = cut((name) => partsOf(kernel, name));
+  // The rows of a square are not cut where its columns are: few of them are few tiles.
+  const ofSquares = cut((name) => (squares.has(name) ? 1 : partsOf(kernel, name)));
+  const part = (rows: number, columns: number, k: number, middle = k): DimValues[] =>
+    // Of squares alone, one length is all three.
+    dims.length === 1 ? [rows, columns, k].map((n) => shape(() => n)) : [ofSquares(rows, columns, k, middle)];
   // Then one tile, so deep that blocks share its depth.
-  const basic = [shape(() => 1), part(19, 19, 27), part(16, 24, 24), part(5, 7, 43), part(4, 8, 40)];
+  const basic = [shape(() => 1), ...[part(19, 19, 27), part(16, 24, 24), part(5, 7, 43), part(4, 8, 40)].flat()];
+  if (squares.size > 0 && dims.length > 1) basic.push(whole(19, 19, 27, 27), whole(16, 24, 24, 24));
   const { wide, narrow, least, isGathered, isHandedOver } = tilesOfRoles(kernel);
   // Two rows of the widest tiles; and of lengths that the copy engine takes, so that launches choose, a row of two tiles, whichever they are, and of
   // tiles that are each of one owner as many of the one as of the other.
   if (least < wide.n) {
-    basic.push(part(wide.m + 3, least + 5, 27), part(wide.m - 3, 2 * least - 8, 32));
-    if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * least, 24));
+    basic.push(...part(wide.m + 3, least + 5, 27), ...part(wide.m - 3, 2 * least - 8, 32));
+    if (isHandedOver) basic.push(...part(wide.m * world, (kernel.maxBlocks + 1) * least, 24));
   }
   // Where rows are gathered while the product goes on, some tiles are one rank's own, and more than one block sends.
-  if (isGathered) basic.push(part(wide.m * world, wide.n / 2, Math.ceil(row / wide.m) + 8));
+  if (isGathered) basic.push(...part(wide.m * world, wide.n / 2, Math.ceil(row / wide.m) + 8));
   // Where owners complete their tiles, each is of one owner, and blocks have several of their own, and several of others. With a row
   // of one tile, some have none of their own; two ranks have then no more tiles than blocks, and do not complete any.
-  if (isHandedOver) basic.push(part(wide.m * world, (kernel.maxBlocks + 1) * wide.n - 8, 24));
-  if (isHandedOver && world > kernel.maxBlocks) basic.push(part(wide.m * world, wide.n, 24));
+  if (isHandedOver) basic.push(...part(wide.m * world, (kernel.maxBlocks + 1) * wide.n - 8, 24));
+  if (isHandedOver && world > kernel.maxBlocks) basic.push(...part(wide.m * world, wide.n, 24));
   // As many narrow tiles as blocks, with ragged edges; more of those, of so few rows that blocks have two; and of more rows, which are one wide
   // tile whose depth is shared.
   if (narrow !== null)
     basic.push(
-      part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43),
-      part(5, 2 * kernel.maxBlocks * narrow.n - 1, 43),
-      part(narrow.m - 3, wide.n - 1, 43),
+      ...part(narrow.m - 3, kernel.maxBlocks * narrow.n - 3, 43),
+      ...part(5, 2 * kernel.maxBlocks * narrow.n - 1, 43),
+      ...part(narrow.m - 3, wide.n - 1, 43),
     );
   if (claim === "answer" && (world > 2 || dims.length > 3)) return { basic, further: [] };
   // As deep as the others, but with no more columns than one tile has: what more of them do is known from those.
   const deep = 24;
   const columns = isSharded(kernel, last) ? Math.ceil(deep / world) : deep;
-  return { basic, further: [part(Math.ceil((main + row) / deep) * world, columns, deep, columns)] };
+  return { basic, further: part(Math.ceil((main + row) / deep) * world, columns, deep, columns) };
+}
+
+/** Dimensions that products sum over: those that no output has, and where there are none, those that all inputs have. */
+function summedDimensions({ dims, inputs, outputs }: Kernel): ReadonlySet<string> {
+  const has = ({ shape }: SignatureTensor, name: string): boolean => shape.some((e) => extentNames(e).has(name));
+  const gone = dims.filter(
+    (name) => !outputs.some((t) => has(t, name)) && inputs.filter((t) => has(t, name)).length > 1,
+  );
+  return new Set(gone.length > 0 ? gone : dims.filter((name) => inputs.every((t) => has(t, name))));
+}
+
+/** Dimensions that some tensor has twice. */
+function squareDimensions({ dims, inputs, outputs }: Kernel): ReadonlySet<string> {
+  const tensors = [...inputs, ...outputs];
+  return new Set(dims.filter((name) => tensors.some(({ shape }) => shape.filter((e) => e === name).length > 1)));
 }
 
 interface TilesOfRoles {

@@ -2,7 +2,8 @@
  * Whether one number is less than another at no length at all: by bounds that are linear in the lengths, where intervals of both
  * say nothing. `min(rank * ((m + 1) / 2), m)` of 2 ranks is never `m`: the other is `(m + 1) / 2` at most, which comes past m nowhere.
  */
-import { type Op, text, type Value } from "../ir/module.js";
+import { type Kernel, type Op, text, type Value } from "../ir/module.js";
+import { divisorOf, greatestCommon, type Requirement } from "../types/requirement.js";
 import { constant, constantOf, type Form, isConstant, minus, ONE, parameter, plus, scaled } from "./every/forms.js";
 
 /** By how much fractions of bounds may be rounded. */
@@ -12,9 +13,15 @@ const ROUNDING = 1e-9;
  * Whether `less < than` holds on no rank and in no iteration, whatever the lengths are.
  * @param makers the ops that give values, and the loops of variables
  */
-export function isNeverLess(less: Value, than: Value, world: number, makers: ReadonlyMap<Value, Op>): boolean {
+export function isNeverLess(
+  less: Value,
+  than: Value,
+  { world, requirements }: Pick<Kernel, "world" | "requirements">,
+  makers: ReadonlyMap<Value, Op>,
+): boolean {
+  const steps = stepsOf(requirements);
   for (let rank = 0; rank < world; rank++) {
-    const bounds = new Bounds(rank, makers);
+    const bounds = new Bounds(rank, makers, steps);
     const [least, most] = [bounds.of(less, -1), bounds.of(than, 1)];
     if (least === null || most === null) return false;
     const difference = minus(most, least);
@@ -22,6 +29,18 @@ export function isNeverLess(less: Value, than: Value, world: number, makers: Rea
       return false;
   }
   return true;
+}
+
+/** What the signature asks each length to be a multiple of. */
+function stepsOf(requirements: readonly Requirement[]): ReadonlyMap<string, number> {
+  const steps = new Map<string, number>();
+  for (const r of requirements) {
+    const { length, divisor } = divisorOf(r) ?? {};
+    if (typeof length !== "string" || divisor === undefined) continue;
+    const step = steps.get(length) ?? 1;
+    steps.set(length, (step * divisor) / greatestCommon(step, divisor));
+  }
+  return steps;
 }
 
 /** -1: no more than the value; 1: no less. */
@@ -34,6 +53,7 @@ class Bounds {
   constructor(
     private readonly rank: number,
     private readonly makers: ReadonlyMap<Value, Op>,
+    private readonly steps: ReadonlyMap<string, number>,
   ) {}
 
   /** Null where there is none that is linear. */
@@ -106,8 +126,19 @@ class Bounds {
     const number = this.numberOf(v);
     if (number !== null) return constant(Math.trunc(number / by));
     const bound = this.of(v, side);
+    // Lengths that are divided without a rest leave one of what is added to them alone.
+    if (bound !== null && this.isDivisible(bound, by) && !(side === 1 && this.mayBeNegative(v)))
+      return plus(
+        scaled(minus(bound, constant(constantOf(bound))), 1 / by),
+        constant(Math.floor(constantOf(bound) / by)),
+      );
     const cut = side === -1 ? -(by - 1) : this.mayBeNegative(v) ? by - 1 : 0;
     return bound && scaled(plus(bound, constant(cut)), 1 / by);
+  }
+
+  /** Whether each length in a sum, times its number, is a multiple of a divisor. */
+  private isDivisible(bound: Form, by: number): boolean {
+    return [...bound].every(([name, n]) => name === "" || Number.isInteger((n * (this.steps.get(name) ?? 1)) / by));
   }
 
   /** Remainders have the sign of what is divided. */

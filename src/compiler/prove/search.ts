@@ -62,7 +62,7 @@ export class Search {
     private readonly tests: readonly Test[],
   ) {
     this.isNever =
-      tests.some((t) => "less" in t && isNeverLess(t.less, t.than, kernel.world, makers)) ||
+      tests.some((t) => "less" in t && isNeverLess(t.less, t.than, kernel, makers)) ||
       isContradiction(kernel, makers, parents, tests);
     const loops = parents.filter(({ op }) => op.operands.length > 1);
     const tested = this.behind(tests.flatMap(valuesOf));

@@ -5,7 +5,7 @@ import { type DimValues, elementsOf, type Extent } from "../types/extent.js";
 
 /**
  * Elements that an execution goes through on all ranks, about: those of all tensors, and those of the largest product that
- * three of them can be the factors and the result of.
+ * three of them can be the factors and the result of. Where callers give two matrices, one is a factor twice.
  */
 export function workOf(kernel: Kernel, dims: DimValues): number {
   const elements = [...outerTensors(kernel).map((t) => t.localShape), ...scratchShapes(kernel)].map((s) =>
@@ -13,7 +13,9 @@ export function workOf(kernel: Kernel, dims: DimValues): number {
   );
   const moved = elements.reduce((a, b) => a + b, 0);
   if (!multiplies(kernel)) return moved * kernel.world;
-  const [a, b, c] = [...elements.toSorted((x, y) => y - x), 1, 1, 1];
+  const sorted = elements.toSorted((x, y) => y - x);
+  const isOfThree = outerTensors(kernel).filter((t) => t.localShape.length > 1).length > 2;
+  const [a, b, c] = isOfThree ? sorted : [sorted[0], ...sorted];
   return (moved + Math.sqrt(a! * b! * c!)) * kernel.world;
 }
 

@@ -31,6 +31,9 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
       const to = o * inner + i;
       if (whole !== null) {
         values[to] = foldWhole(s.fn, whole, start, length, (k) => rows.values[at(k)]!);
+        // Nothing is rounded, but terms that roundings have left open are.
+        if (rows.error !== null)
+          error[to] = wholeError(s.fn, length, (k) => [Math.abs(rows.values[at(k)]!), rows.error![at(k)]!]);
         continue;
       }
       [values[to], error[to]] = foldOne(s.fn, length, (k) => [rows.values[at(k)]!, rows.error?.[at(k)] ?? 0]);
@@ -38,7 +41,8 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
       for (let k = 0; k < length; k++) sizes[to] = sizes[to]! + rows.sizes![at(k)]!;
       if (s.fn === "mean") sizes[to] = sizes[to]! / length;
     }
-  const isExact = whole !== null || ((s.fn === "min" || s.fn === "max") && rows.error === null);
+  const isExact =
+    (whole !== null && error.every((e) => e === 0)) || ((s.fn === "min" || s.fn === "max") && rows.error === null);
   return { values, error: isExact ? null : error, copied: false, ...(sizes === null ? {} : { sizes }) };
 }
 
@@ -68,6 +72,18 @@ function foldWhole(
     else total = fn === "prod" ? timesWhole(whole, total, x) : wrap(whole, total + x);
   }
   return fn === "mean" ? Math.trunc(total / length) : total;
+}
+
+/** How far a fold of whole numbers may be from what it is of the numbers given. @param element its size, and how far it may be off */
+function wholeError(fn: Fold["fn"], length: number, element: (k: number) => readonly [number, number]): number {
+  let [size, error] = [1, 0];
+  for (let k = 0; k < length; k++) {
+    const [x, e] = element(k);
+    if (fn === "min" || fn === "max") error = Math.max(error, e);
+    else if (fn === "prod") [size, error] = [size * x, x * error + size * e + error * e];
+    else error += e;
+  }
+  return fn === "mean" ? Math.ceil(error / length) : error;
 }
 
 function foldOne(fn: Fold["fn"], length: number, element: (k: number) => readonly [number, number]): [number, number] {
