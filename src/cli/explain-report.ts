@@ -165,10 +165,14 @@ function planned(c: Palette, e: Explanation): string {
   const next = all.find((t) => t.name !== chosen);
   if (next === undefined) return `${plan}\n  ${chosen} is predicted to take ${us(own.seconds)}.`;
   const ahead = next.seconds / own.seconds - 1;
+  const isPlanned = choices.some(({ kernel }) => kernel === next.name);
+  const why = isPlanned
+    ? `but the plan goes by ${by} alone, for matrices of lengths as models have them`
+    : "which is too little less to have one kernel more";
   const verdict =
     ahead >= 0
       ? `${next.name}, the next best, would take ${us(next.seconds)}: ${(ahead * 100).toFixed(0)} % more`
-      : `${next.name} would take ${us(next.seconds)}, which is too little less to have one kernel more`;
+      : `${next.name} would take ${us(next.seconds)}, ${why}`;
   const others = all.filter((t) => t !== own && t !== next).map((t) => `${t.name} ${us(t.seconds)}`);
   const rest = others.length === 0 ? "" : `\n  ${c.dim(`further: ${others.join(", ")}`)}`;
   return `${plan}\n  ${chosen} is predicted to take ${us(own.seconds)}. ${verdict}.${rest}`;

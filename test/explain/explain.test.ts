@@ -45,6 +45,18 @@ describe("the report", () => {
     expect(out).not.toContain("every rank holds");
   });
 
+  test("a way that is faster at these lengths, and has other sizes, is told apart from one that is not worth a kernel", async () => {
+    const text = `collective f(a: T[n, k] replicated(dp) partial(sum, tp), b: T[k, n] replicated(dp) replicated(tp))
+      -> y: T[n, n] replicated(dp) sharded(1, tp) mesh(dp, tp) {
+      y = reduce_scatter(a @ b, dim: 1, over: tp)
+    }`;
+    // The depth is shorter than that which the plan was made for.
+    const lengths = ["--dim", "n=1026", "k=1024"];
+    const { out } = await collc(["explain", "-", "-n", "6", "--mesh", "2x3", ...lengths], { stdin: text });
+    expect(out).toMatch(/packets would take [\d.]+ µs, but the plan goes by n \* n alone, for matrices of lengths/);
+    expect(out).not.toContain("too little less");
+  });
+
   test("a program whose rounds are too many for the model is no fault of the compiler", async () => {
     const text = `collective f(x: T[n] local, w: T[n] partial(sum)) -> (y: T[n] local, z: T[n] replicated) {
       for t in 0..${10_001} {
