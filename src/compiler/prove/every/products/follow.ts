@@ -92,12 +92,12 @@ export class Follow {
     return this.numbers.named(`aligned ${buffer} ${bytes}`, 0, 1);
   }
 
-  /** The ops of a region that are no pure functions, in order; of conditions the side that is taken. */
+  /** The ops of a region that are no pure functions, in order; of conditions the side that is taken, but of those that a stage's release alone is under. */
   steps({ ops }: Region): Op[] {
     const steps: Op[] = [];
     for (const op of ops) {
       if (definitionOf(op.name).effect === "pure") continue;
-      if (op.name !== "if") steps.push(op);
+      if (op.name !== "if" || op.regions[0]!.ops.some((o) => o.name === "ring_release")) steps.push(op);
       else steps.push(...this.steps(op.regions[this.numbers.decided(this.of(op.operands[0]!), op.span) !== 0 ? 0 : 1]!));
     }
     return steps;

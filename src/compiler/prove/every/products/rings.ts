@@ -64,22 +64,24 @@ export function summed(follow: Follow, steps: Steps, ring: string): Summed {
       op,
     );
   const isAsync = mma.attributes["async"] === true;
-  if (isAsync) {
-    // What was multiplied in the iteration before has ended, and is released.
-    ends(body.next("mma_wait"), 1);
-    const choice = body.next("if");
-    const condition = follow.of(choice.operands[0]!);
-    expect(equal(condition, numbers.isPositive(i)), "stages are released under another condition", choice);
+  /** A release of the position before another, where there is one. */
+  const releasesBefore = (choice: Op, at: Form, number: Form): void => {
+    const isThere = equal(follow.of(choice.operands[0]!), numbers.isPositive(number));
+    expect(isThere, "stages are released under another condition", choice);
     const then = new Steps(follow.effects(choice.regions[0]!), choice);
-    releases(then.next("ring_release"), minus(position, ONE));
+    releases(then.next("ring_release"), minus(at, ONE));
     then.end();
     new Steps(follow.effects(choice.regions[1]!), choice).end();
+  };
+  if (isAsync) {
+    // What was multiplied in the iteration before has ended.
+    ends(body.next("mma_wait"), 1);
+    releasesBefore(body.next("if"), position, i);
   } else releases(body.next("ring_release"), position);
   body.end();
   if (isAsync) {
     ends(steps.next("mma_wait"), 0);
-    if (numbers.decided(numbers.isPositive(count)) !== 0)
-      releases(steps.next("ring_release"), minus(plus(first, count), ONE));
+    releasesBefore(steps.next("if"), plus(first, count), count);
   }
   const columns = (mma.attributes["columns"] as number | undefined) ?? stages.width;
   return { stages, columns, first, count };
