@@ -55,7 +55,11 @@ export function stored(follow: Follow, steps: Steps, output: string, tile: Tile)
   ];
   const asked = numbers.partsOf(follow.of(choice.operands[0]!));
   const isAlike = (a: readonly Form[], b: readonly Form[]): boolean => a.every((f) => b.some((g) => equal(f, g)));
-  expect(isAlike(wanted, asked) && isAlike(asked, wanted), "other elements of a tile are stored than there are", choice);
+  expect(
+    isAlike(wanted, asked) && isAlike(asked, wanted),
+    "other elements of a tile are stored than there are",
+    choice,
+  );
   new Steps(follow.effects(choice.regions[1]!), choice).end();
 
   const place = plus(product(plus(tile.row, row), all), plus(tile.column, column));
@@ -66,7 +70,11 @@ export function stored(follow: Follow, steps: Steps, output: string, tile: Tile)
   });
   const ops = follow.effects(choice.regions[0]!);
   const store = ops.at(-1);
-  expect(store?.name === "store" && text(store, "buffer") === output, "something else is stored than the output", choice);
+  expect(
+    store?.name === "store" && text(store, "buffer") === output,
+    "something else is stored than the output",
+    choice,
+  );
   for (const op of ops.slice(0, -1)) if (op.name !== "load") refuse(op);
   expect(!isRemote(store) && store.operands.length === 2, "an element is stored elsewhere", store);
   expect(equal(follow.of(store.operands[1]!), place), "an element is stored in another place", store);
@@ -147,7 +155,8 @@ class Elements {
     }
     expect(role === "input", "an element is made of what is no input", op);
     const shape = follow.shape(buffer);
-    const isPlace = shape.length === 2 && place === "place" && equal(shape[0]!, tile.rows) && equal(shape[1]!, tile.all);
+    const isPlace =
+      shape.length === 2 && place === "place" && equal(shape[0]!, tile.rows) && equal(shape[1]!, tile.all);
     const isColumn = shape.length === 1 && place === "column" && equal(shape[0]!, tile.all);
     expect(isPlace || isColumn, "an element is made of an input's in another place", op);
     this.checkLanes(op, buffer);

@@ -98,7 +98,8 @@ export class Follow {
     for (const op of ops) {
       if (definitionOf(op.name).effect === "pure") continue;
       if (op.name !== "if" || op.regions[0]!.ops.some((o) => o.name === "ring_release")) steps.push(op);
-      else steps.push(...this.steps(op.regions[this.numbers.decided(this.of(op.operands[0]!), op.span) !== 0 ? 0 : 1]!));
+      else
+        steps.push(...this.steps(op.regions[this.numbers.decided(this.of(op.operands[0]!), op.span) !== 0 ? 0 : 1]!));
     }
     return steps;
   }
@@ -161,4 +162,3 @@ export function argumentOf(op: Op): Value {
   expect(region !== undefined && region.arguments.length === 1, "a loop counts several numbers", op);
   return region.arguments[0]!;
 }
-

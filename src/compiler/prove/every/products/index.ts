@@ -8,7 +8,7 @@ import { NO_SPAN } from "../../../source.js";
 import type { Layout } from "../../../types/layout.js";
 import { NotShown } from "../conditions.js";
 import { constant, equal, type Form, minus, ONE, plus, product } from "../forms.js";
-import { type Made, specified, stored, type Tile } from "./epilogue.js";
+import { type Made, specified, stored, SUM, type Tile } from "./epilogue.js";
 import { argumentOf, expect, Follow, makersOf, refuse, Steps } from "./follow.js";
 import { type Assumed, Atoms, NeedsCase, Numbers } from "./numbers.js";
 import { havePiecesRoom, isPlaceOf, type Piece, type Plan, planOf } from "./plan.js";
@@ -144,7 +144,11 @@ class Product {
     };
     const [consuming, producing] = [loopOf(consumers), loopOf(producers)];
     const count = follow.length(consuming);
-    expect(equal(count, follow.length(producing)), "producers and consumers go through other numbers of tiles", producing);
+    expect(
+      equal(count, follow.length(producing)),
+      "producers and consumers go through other numbers of tiles",
+      producing,
+    );
     const steps = new Steps(follow.steps(consuming.regions[0]!), consuming);
     const sum = summed(follow, steps, ring);
     const { stages } = sum;
@@ -183,14 +187,21 @@ class Product {
   private lengths(roles: Op, left: string, right: string, { a, b }: Summed["stages"]): readonly [Form, Form, Form] {
     const { follow, output } = this;
     const shapes = [left, right, output.name].map((name) => follow.shape(name));
-    expect(shapes.every((s) => s.length === 2), "a product of other than matrices is not followed", roles);
+    expect(
+      shapes.every((s) => s.length === 2),
+      "a product of other than matrices is not followed",
+      roles,
+    );
     const [[m, k], [depth, n], [rows, columns]] = shapes as [[Form, Form], [Form, Form], [Form, Form]];
     const fits = equal(m, rows) && equal(n, columns) && equal(k, depth);
     expect(fits, "a product of parts of matrices is not followed", roles);
     const { kernel } = follow;
     const isInput = [left, right].every((name) => bufferOf(kernel, name).role === "input");
     expect(isInput && bufferOf(kernel, output.name).role === "output", "a product is not of inputs", roles);
-    for (const [from, to] of [[left, a], [right, b]] as const) {
+    for (const [from, to] of [
+      [left, a],
+      [right, b],
+    ] as const) {
       const { dtype } = bufferOf(kernel, from);
       const isFloat = dtype === "bf16" || dtype === "f16";
       expect(isFloat && bufferOf(kernel, to).dtype === dtype, "a product of such dtypes is not followed", roles);
@@ -307,7 +318,14 @@ class Product {
     const inputOf = (name: string): SignatureTensor => kernel.inputs.find((t) => t.name === name)!;
     const liesAs = (name: string, dims: readonly (number | null)[]): boolean =>
       isLikewise(layout, inputOf(name).layout, dims);
-    expect(liesAs(left, [0, null]) && liesAs(right, [null, 1]), "the factors do not lie as the product does", loop);
+    // Each rank has a part of the depth, and what they have is added up.
+    const isCut = (name: string, dim: number): boolean => {
+      const { layout: of } = inputOf(name);
+      return of.axis === undefined && of.kind === "sharded" && of.dim === dim;
+    };
+    const isPart = layout.kind === "partial" && layout.op === "sum" && layout.axis === undefined && made === SUM;
+    const lies = isPart ? isCut(left, 1) && isCut(right, 0) : liesAs(left, [0, null]) && liesAs(right, [null, 1]);
+    expect(lies, "the factors do not lie as the product does", loop);
     const has = (name: string): boolean => {
       const input = inputOf(name);
       return liesAs(name, input.shape.length === 1 ? [1] : [0, 1]) && input.shape.length <= shape.length;
@@ -328,4 +346,3 @@ function isLikewise(output: Layout, input: Layout, dims: readonly (number | null
   const cut = output.kind === "sharded" ? dims.indexOf(output.dim) : -1;
   return cut < 0 ? input.kind === "replicated" : input.kind === "sharded" && input.dim === cut;
 }
-

@@ -3,7 +3,20 @@
  * these cover each tile and slice once is shown in docs/PROOF.md, "Products".
  */
 import type { Op } from "../../../ir/module.js";
-import { constant, constantOf, equal, factors, type Form, isConstant, minus, ONE, plus, product, scaled, ZERO } from "../forms.js";
+import {
+  constant,
+  constantOf,
+  equal,
+  factors,
+  type Form,
+  isConstant,
+  minus,
+  ONE,
+  plus,
+  product,
+  scaled,
+  ZERO,
+} from "../forms.js";
 import { expect } from "./follow.js";
 import type { Numbers } from "./numbers.js";
 
@@ -60,8 +73,9 @@ export function planOf(numbers: Numbers, op: Op, count: Form, t: Form, { rows, c
     op,
   );
   // Where there is nothing to multiply, no piece would store what comes of it.
-  const { name } = numbers.atomOf(slices) ?? { name: null };
-  expect(name !== null && numbers.excludes(new Map([[name, ZERO]])), "a depth of 0 has no pieces", op);
+  const depth = numbers.atomOf(slices);
+  const isDeep = depth === null ? numbers.least(slices) >= 1 : numbers.excludes(new Map([[depth.name, ZERO]]));
+  expect(isDeep, "a depth of 0 has no pieces", op);
   const turn = numbers.apply("div", t, grid);
   if (numbers.decided(numbers.apply("lt", t, whole)) !== 0)
     return { tile: t, from: ZERO, to: slices, base: product(turn, slices), piece: null };
@@ -99,7 +113,8 @@ function quotientBy(f: Form, by: Form): Form | null {
 /** What the depth is divided by, rounded up, for the length of a piece: there are no more pieces. */
 function mostPieces(numbers: Numbers, op: Op, step: Form, slices: Form): Form {
   const limited = numbers.atomOf(step);
-  const division = limited?.fn === "max" ? limited.of.map((f) => numbers.atomOf(f)).find((a) => a?.fn === "div") : limited;
+  const division =
+    limited?.fn === "max" ? limited.of.map((f) => numbers.atomOf(f)).find((a) => a?.fn === "div") : limited;
   expect(division?.fn === "div", "the length of a piece is not followed", op);
   const most = division.of[1]!;
   numbers.resolved(most);
@@ -146,7 +161,8 @@ export function havePiecesRoom(numbers: Numbers, { most, tiles }: Piece, extent:
   const ones = new Map<string, Form>();
   for (const key of extent.keys())
     for (const factor of key === "" ? [] : factors(key))
-      if (factor !== name && numbers.excludes(new Map([[factor, ZERO]])) && numbers.isTruth(factor)) ones.set(factor, ONE);
+      if (factor !== name && numbers.excludes(new Map([[factor, ZERO]])) && numbers.isTruth(factor))
+        ones.set(factor, ONE);
   for (let n = 0; n < blocks; n++) {
     const at = numbers.assuming(new Map([...ones, [name, constant(n)]]));
     const [pieces, room] = [at(most), at(extent)];

@@ -59,7 +59,9 @@ export function summed(follow: Follow, steps: Steps, ring: string): Summed {
     );
   const ends = (op: Op, pending: number): void =>
     expect(
-      op.attributes["pending"] === pending && text(op, "accumulator") === accumulator && op.attributes["twin"] === undefined,
+      op.attributes["pending"] === pending &&
+        text(op, "accumulator") === accumulator &&
+        op.attributes["twin"] === undefined,
       "a product is waited for in a way that is not followed",
       op,
     );
@@ -144,10 +146,18 @@ export function brought(follow: Follow, steps: Steps, stages: Stages): Brought {
   const tile = (op: Op, to: string): ReturnType<typeof tileOperands<Op["operands"][number]>> => {
     const { attributes } = op;
     const isPlain = !isRemote(op) && attributes["plain"] !== true && attributes["rows"] === 0 && !("end" in attributes);
-    expect(isPlain && follow.shape(text(op, "from")).length === 2, "a tile is copied in a way that is not followed", op);
+    expect(
+      isPlain && follow.shape(text(op, "from")).length === 2,
+      "a tile is copied in a way that is not followed",
+      op,
+    );
     expect(attributes["to"] === to, "a tile is copied to another buffer than is multiplied", op);
     const operands = tileOperands(op, 2, op.operands);
-    expect(isStage(follow, operands.stage, position, stages), "a tile is copied to another stage than was acquired", op);
+    expect(
+      isStage(follow, operands.stage, position, stages),
+      "a tile is copied to another stage than was acquired",
+      op,
+    );
     return operands;
   };
   const [left, right] = [tile(a, stages.a), tile(b, stages.b)];
@@ -169,4 +179,3 @@ export function brought(follow: Follow, steps: Steps, stages: Stages): Brought {
     first: minus(position, minus(s, from)),
   };
 }
-
