@@ -6,7 +6,7 @@ import { walkKernel } from "../../../ir/visit.js";
 import type { Span } from "../../../source.js";
 import { NotShown } from "../conditions.js";
 import { constant, type Form } from "../forms.js";
-import type { Numbers } from "./numbers.js";
+import { BLOCK, type Numbers } from "./numbers.js";
 
 /** By value of a kernel, the op that makes it. */
 export type Makers = ReadonlyMap<Value, Op>;
@@ -72,7 +72,7 @@ export class Follow {
       case "dim":
         return numbers.extent(text(op, "name"));
       case "block":
-        return numbers.named("block");
+        return numbers.named(BLOCK);
       case "grid":
         return numbers.named("grid", 1, this.kernel.maxBlocks);
       case "aligned":

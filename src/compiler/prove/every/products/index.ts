@@ -10,7 +10,7 @@ import { NotShown } from "../conditions.js";
 import { constant, equal, type Form, minus, ONE, plus, product } from "../forms.js";
 import { type Made, specified, stored, SUM, type Tile } from "./epilogue.js";
 import { argumentOf, expect, Follow, makersOf, refuse, Steps } from "./follow.js";
-import { type Assumed, Atoms, NeedsCase, Numbers } from "./numbers.js";
+import { type Assumed, Atoms, BLOCK, NeedsCase, Numbers } from "./numbers.js";
 import { havePiecesRoom, isPlaceOf, type Piece, type Plan, planOf } from "./plan.js";
 import { brought, summed, type Summed } from "./rings.js";
 
@@ -31,7 +31,7 @@ export function hasRoles(kernel: Kernel): boolean {
 export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) => void): void {
   const makers = makersOf(kernel);
   const atoms = new Atoms();
-  const passed = new Map<string, string>();
+  const known = new Map<string, string>();
   const cases: Assumed[] = [new Map()];
   for (let looked = 0; cases.length > 0; looked++) {
     if (looked === MOST_CASES) throw new NotShown("there are too many cases of lengths", NO_SPAN);
@@ -40,7 +40,7 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
       const follow = new Follow(kernel, makers, new Numbers(atoms, assumed));
       // An iteration and the block that has it are any: their bounds are said where they are named first.
       follow.numbers.named("grid", 1, kernel.maxBlocks);
-      new Product(follow, whereAnswered, passed).check();
+      new Product(follow, whereAnswered, known).check();
     } catch (e) {
       if (!(e instanceof NeedsCase)) throw e;
       for (const more of e.options) cases.push(new Map([...assumed, ...more]));
@@ -58,8 +58,8 @@ class Product {
   constructor(
     private readonly follow: Follow,
     private readonly whereAnswered: (of: () => void) => void,
-    /** Of each accumulator, where its pieces are kept, and what tells of them. */
-    private readonly passed: Map<string, string>,
+    /** What is one thing in all cases: of each ring its stages; of each accumulator where its pieces are kept, and what tells of them. */
+    private readonly known: Map<string, string>,
   ) {
     const [output, ...others] = follow.kernel.outputs;
     if (output === undefined || others.length > 0) throw new NotShown("a product has several outputs", NO_SPAN);
@@ -90,7 +90,7 @@ class Product {
     const { indices, peer } = memoryOperands(load);
     const isOwn = bufferOf(kernel, buffer).role === "state" && peer === null && indices.length === 1;
     if (!isOwn || (this.counter !== null && this.counter !== buffer)) refuse(load);
-    expect(equal(this.follow.of(indices[0]!), numbers.named("block")), "launches are not counted by each block", load);
+    expect(equal(this.follow.of(indices[0]!), numbers.named(BLOCK)), "launches are not counted by each block", load);
     this.counter = buffer;
     this.launches = numbers.named("launches");
     this.follow.set(load.results[0]!, this.launches);
@@ -111,7 +111,7 @@ class Product {
     const choice = body.next("if");
     body.end();
     const owner = numbers.apply("rem", row, numbers.named("grid"));
-    const isOwn = numbers.apply("eq", owner, numbers.named("block"));
+    const isOwn = numbers.apply("eq", owner, numbers.named(BLOCK));
     expect(equal(follow.of(choice.operands[0]!), isOwn), "launches are not counted by each block", choice);
     new Steps(follow.effects(choice.regions[1]!), choice).end();
     const then = new Steps(follow.effects(choice.regions[0]!), choice);
@@ -156,6 +156,8 @@ class Product {
     const tiles = brought(follow, filling, stages);
     filling.end();
 
+    // Positions of all iterations are counted in one way.
+    this.alike(`stages of ${roles.span.start} ${ring}`, JSON.stringify(stages), roles);
     const { width, height, depth } = stages;
     const [rows, all, deep] = this.lengths(roles, tiles.left, tiles.right, stages);
     const columns = tiles.limit === null ? width : numbers.decided(tiles.limit);
@@ -184,7 +186,12 @@ class Product {
   }
 
   /** Rows and columns of the output, and the depth, which the inputs agree with. */
-  private lengths(roles: Op, left: string, right: string, { a, b }: Summed["stages"]): readonly [Form, Form, Form] {
+  private lengths(
+    roles: Op,
+    left: string,
+    right: string,
+    { a, b, accumulator }: Summed["stages"],
+  ): readonly [Form, Form, Form] {
     const { follow, output } = this;
     const shapes = [left, right, output.name].map((name) => follow.shape(name));
     expect(
@@ -206,6 +213,7 @@ class Product {
       const isFloat = dtype === "bf16" || dtype === "f16";
       expect(isFloat && bufferOf(kernel, to).dtype === dtype, "a product of such dtypes is not followed", roles);
     }
+    expect(bufferOf(kernel, accumulator).dtype === "f32", "a product of such dtypes is not followed", roles);
     expect(["bf16", "f16", "f32"].includes(output.dtype), "a product of such dtypes is not followed", roles);
     return [rows, columns, k];
   }
@@ -293,19 +301,24 @@ class Product {
     const [, length, ...others] = follow.shape(buffer);
     const { accumulator, height, width } = tile;
     const isRow = others.length === 0 && length !== undefined && equal(length, constant(height * width));
-    const isOwn = bufferOf(follow.kernel, buffer).role === "scratch" && text(op, "buffer") === accumulator;
+    const { role, dtype } = bufferOf(follow.kernel, buffer);
+    const isOwn = role === "scratch" && dtype === "f32" && text(op, "buffer") === accumulator;
     const isPassed = isOwn && isRow && equal(at, slot) && equal(rows, this.rowsOf(tile));
     expect(isPassed, "a piece of a tile is kept in a way that is not followed", op);
   }
 
-  /** What takes pieces is what keeps them: of one accumulator's there is one buffer, and one of flags, in all cases. */
+  /** What takes pieces is what keeps them: of one accumulator's there is one buffer, and one of flags. */
   private pass(op: Op, pieces: string, told: string): void {
-    const accumulator = text(op, "buffer");
     const isFlags = bufferOf(this.follow.kernel, told).role === "signal" && this.follow.shape(told).length === 1;
-    const names = `${pieces} ${told}`;
-    const known = this.passed.get(accumulator) ?? names;
-    this.passed.set(accumulator, names);
-    expect(isFlags && known === names, "a piece is not told of", op);
+    expect(isFlags, "a piece is not told of", op);
+    this.alike(`pieces of ${text(op, "buffer")}`, `${pieces} ${told}`, op);
+  }
+
+  /** What is one thing in all cases. */
+  private alike(what: string, value: string, op: Op): void {
+    const known = this.known.get(what) ?? value;
+    this.known.set(what, known);
+    expect(known === value, "iterations keep their parts in several places", op);
   }
 
   /** The output is as specified: the same function of the sum, where the factors and all else that it is made of lie as it does. */

@@ -72,6 +72,9 @@ export class Atoms {
   }
 }
 
+/** The name of the number of the block. */
+export const BLOCK = "block";
+
 const TRUTH: Range = { low: 0, high: 1 };
 const ANY: Range = { low: -Infinity, high: Infinity };
 
@@ -95,6 +98,10 @@ export class Numbers {
   }
 
   private range(f: Form): Range {
+    // A product's bounds are the products of bounds where none is below 0.
+    const isBelow = (name: string): boolean => this.atoms.get(name)!.low < 0;
+    const isProduct = (key: string): boolean => key !== "" && factors(key).length > 1 && factors(key).some(isBelow);
+    if ([...f.keys()].some(isProduct)) return ANY;
     return rangeOf(f, this.atoms);
   }
 
@@ -262,6 +269,8 @@ export class Numbers {
     if (isConstant(f)) return constantOf(f);
     const one = this.undecided(f, new Set());
     if (one === null) throw new NotShown("a length decides in a way that is not followed", span);
+    // What differs from block to block would have blocks share tiles in several ways.
+    if (this.mentions(one, BLOCK, new Set())) throw new NotShown("the number of the block decides", span);
     const { name, fn, of, options } = one;
     if (options !== null) throw new NeedsCase(options.map((o) => new Map([[name, o]])));
     const yes = new Map([[name, ONE]]);
@@ -279,6 +288,15 @@ export class Numbers {
   resolved(f: Form): void {
     const one = this.undecided(f, new Set());
     if (one !== null && one.options !== null) throw new NeedsCase(one.options.map((o) => new Map([[one.name, o]])));
+  }
+
+  /** Whether an atom is made of one with a name. */
+  private mentions(atom: Atom, name: string, seen: Set<string>): boolean {
+    if (atom.fn === name) return true;
+    if (seen.has(atom.name)) return false;
+    seen.add(atom.name);
+    const inner = atom.of.flatMap((f) => [...f.keys()].flatMap((key) => (key === "" ? [] : factors(key))));
+    return inner.some((other) => this.mentions(this.atoms.named(other), name, seen));
   }
 
   /** Whether an atom is 0 or 1. */
