@@ -21,6 +21,7 @@ import { checkOrder, checkStrips, Pairs } from "./order.js";
 import type { Movement } from "./pieces.js";
 import { inOrderOfPackets } from "./progress.js";
 import { areLaunchesAlike, inOneOrder, SharedMovements } from "./repeats.js";
+import { checkProducts, hasRoles } from "./products/index.js";
 import { type Place, StretchOrder } from "./skeleton.js";
 import { type Condition, demand, isAsked, NotShown } from "./conditions.js";
 import { checkOps, type Stretch, Walk } from "./stretches.js";
@@ -68,6 +69,10 @@ export function everyLength(
     }
   };
   try {
+    if (hasRoles(kernel)) {
+      checkProducts(kernel, whereAnswered);
+      return { answer, ordering: { holds: true }, examples: [] };
+    }
     const expressions = new Expressions(divisorsOf(kernel));
     const program = programOf(kernel, shapes, expressions);
     const pairs = new Pairs(program);

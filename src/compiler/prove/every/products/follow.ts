@@ -1,0 +1,164 @@
+/** A kernel with products in one case: what its numbers are, and which ops with effects it comes to, conditions being decided. */
+import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../../../ir/module.js";
+import { definitionOf } from "../../../ir/ops.js";
+import { scalarOf } from "../../../ir/types.js";
+import { walkKernel } from "../../../ir/visit.js";
+import type { Span } from "../../../source.js";
+import { NotShown } from "../conditions.js";
+import { constant, type Form } from "../forms.js";
+import { BLOCK, type Numbers } from "./numbers.js";
+
+/** By value of a kernel, the op that makes it. */
+export type Makers = ReadonlyMap<Value, Op>;
+
+export function makersOf(kernel: Kernel): Makers {
+  const makers = new Map<Value, Op>();
+  walkKernel(kernel, (op) => op.results.forEach((v) => makers.set(v, op)));
+  return makers;
+}
+
+/** @throws NotShown unless it holds */
+export function expect(holds: boolean, reason: string, { span }: { readonly span: Span }): asserts holds {
+  if (!holds) throw new NotShown(reason, span);
+}
+
+/** @throws NotShown, which names an op that stands where none or another is followed */
+export function refuse(op: Op): never {
+  const { buffer, to, from, ring } = op.attributes;
+  const of = buffer ?? to ?? from ?? ring;
+  const what = typeof of === "string" ? ` of '${of}'` : "";
+  throw new NotShown(`there is a '${op.name}'${what} where products are not followed`, op.span);
+}
+
+export class Follow {
+  private readonly values = new Map<Value, Form>();
+
+  constructor(
+    readonly kernel: Kernel,
+    private readonly makers: Makers,
+    readonly numbers: Numbers,
+  ) {}
+
+  set(v: Value, value: Form): void {
+    this.values.set(v, value);
+  }
+
+  /** What makes a value; null of arguments of regions. */
+  maker(v: Value): Op | null {
+    return this.makers.get(v) ?? null;
+  }
+
+  /** The number that a value is. @throws NotShown for what is none, or is made in a way that is not followed */
+  of(v: Value): Form {
+    let value = this.values.get(v);
+    if (value === undefined) {
+      const op = this.makers.get(v);
+      if (op === undefined) throw new NotShown("a number is one of another loop", this.kernel.body.ops[0]!.span);
+      this.values.set(v, (value = this.made(op)));
+    }
+    return value;
+  }
+
+  private made(op: Op): Form {
+    const { numbers } = this;
+    const kind = scalarOf(op.results[0]!.type);
+    if (op.results[0]!.type.kind !== "scalar" || (kind !== "index" && kind !== "bool" && kind !== "u32")) refuse(op);
+    const of = (i: number): Form => this.of(op.operands[i]!);
+    // Numbers of launches are far from where they begin anew: of others nothing is asked.
+    if (kind === "u32" && op.name !== "const" && op.attributes["fn"] !== "add") refuse(op);
+    switch (op.name) {
+      case "const":
+        return constant(op.attributes["value"] as number);
+      case "dim":
+        return numbers.extent(text(op, "name"));
+      case "block":
+        return numbers.named(BLOCK);
+      case "grid":
+        return numbers.named("grid", 1, this.kernel.maxBlocks);
+      case "aligned":
+        return op.operands.length > 0 ? refuse(op) : this.begins(text(op, "buffer"), op.attributes["bytes"] as number);
+      case "binary":
+      case "compare":
+        return numbers.apply(text(op, "fn"), of(0), of(1));
+      case "select":
+        return of(numbers.decided(of(0), op.span) !== 0 ? 1 : 2);
+      default:
+        return refuse(op);
+    }
+  }
+
+  /** 1 where a buffer begins at a multiple of so many bytes, else 0. */
+  begins(buffer: string, bytes: number): Form {
+    return this.numbers.named(`aligned ${buffer} ${bytes}`, 0, 1);
+  }
+
+  /** The ops of a region that are no pure functions, in order; of conditions the side that is taken, but of those that a stage's release alone is under. */
+  steps({ ops }: Region): Op[] {
+    const steps: Op[] = [];
+    for (const op of ops) {
+      if (definitionOf(op.name).effect === "pure") continue;
+      if (op.name !== "if" || op.regions[0]!.ops.some((o) => o.name === "ring_release")) steps.push(op);
+      else
+        steps.push(...this.steps(op.regions[this.numbers.decided(this.of(op.operands[0]!), op.span) !== 0 ? 0 : 1]!));
+    }
+    return steps;
+  }
+
+  /** The ops of a region that are no pure functions, conditions among them. */
+  effects({ ops }: Region): Op[] {
+    return ops.filter((op) => definitionOf(op.name).effect !== "pure");
+  }
+
+  /** How far a loop goes that begins with 0. */
+  length(op: Op): Form {
+    expect(op.operands.length === 2 && this.of(op.operands[0]!).size === 0, "a loop does not begin with 0", op);
+    return this.of(op.operands[1]!);
+  }
+
+  /** The shape of a buffer, as numbers. */
+  shape(buffer: string): readonly Form[] {
+    return bufferOf(this.kernel, buffer).shape.map((e) => this.numbers.extent(e));
+  }
+
+  /** The shape of a buffer of the block, which is known. */
+  fixed(buffer: string): readonly number[] {
+    return bufferOf(this.kernel, buffer).shape as readonly number[];
+  }
+}
+
+/** Ops with effects, one after the other. */
+export class Steps {
+  private at = 0;
+
+  constructor(
+    private readonly steps: readonly Op[],
+    private readonly around: Op,
+  ) {}
+
+  /** The next op, which must be of that kind. @throws NotShown where it is another, or none */
+  next(name: Op["name"], map?: string): Op {
+    const op = this.steps[this.at++];
+    if (op === undefined) throw new NotShown(`a '${name}' is missing`, this.around.span);
+    if (op.name !== name || (map !== undefined && op.attributes["map"] !== map)) refuse(op);
+    return op;
+  }
+
+  /** Whether an op of that kind is next. */
+  isNext(name: Op["name"], map?: string): boolean {
+    const op = this.steps[this.at];
+    return op?.name === name && (map === undefined || op.attributes["map"] === map);
+  }
+
+  /** @throws NotShown where ops are left */
+  end(): void {
+    const op = this.steps[this.at];
+    if (op !== undefined) refuse(op);
+  }
+}
+
+/** The one value that the region of a loop takes. */
+export function argumentOf(op: Op): Value {
+  const [region] = op.regions;
+  expect(region !== undefined && region.arguments.length === 1, "a loop counts several numbers", op);
+  return region.arguments[0]!;
+}
