@@ -115,7 +115,7 @@ export function fillsRegisters({ snapshots }: CompileResult): boolean {
   return tiled !== undefined && countOf(tiled.kernel, ({ name }) => name === "roles") > MOST_PRODUCTS;
 }
 
-export function hasPackets(kernel: Kernel): boolean {
+function hasPackets(kernel: Kernel): boolean {
   return kernel.buffers.some(({ role }) => role === "packet");
 }
 

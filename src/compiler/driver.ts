@@ -256,14 +256,10 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   ];
 }
 
-function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Kernel): WayToDo {
+function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Kernel): Pick<WayToDo, "compiled"> {
   const found = ways.find((way) => way.name === name);
   if (found !== undefined) return found;
-  if (name === lowered.name && ways.length === 0)
-    return {
-      ...{ name, base: null, compiled: () => compiledOf(front, lowered), begun: () => null },
-      after: (pass) => kernelAfter(pass, front, lowered),
-    };
+  if (name === lowered.name && ways.length === 0) return { compiled: () => compiledOf(front, lowered) };
   const known = ways.length === 0 ? lowered.name : ways.map((way) => way.name).join(", ");
   throw new UsageError(`${lowered.name} has no variant '${name}'`, `it has ${known}`);
 }

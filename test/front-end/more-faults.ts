@@ -323,7 +323,7 @@ export const MORE_FAULTS: Record<string, Case> = {
     expected: [{ code: "operand-layouts", help: "'w' says nothing of the axis dp, so along it each rank has values of its own; if they are the same, declare it replicated(dp) sharded(0, tp)" }], // prettier-ignore
   },
   "an axis that a factor leaves out": {
-    text: "collective f(x: T[m, k] sharded(0, dp) sharded(1, tp), w: T[k, n] sharded(0, tp)) -> y: T[m, n] sharded(0, dp) partial(sum, tp)\n  mesh(dp, tp) {\n  y = ⟦⟨x⟩ @ ⟨w⟩⟧\n}\n",
+    text: "collective f(x: T[m, k] sharded(0, dp) sharded(1, tp), w: T[k, n] sharded(0, tp)) -> y: T[m, n] sharded(0, dp) replicated(tp)\n  mesh(dp, tp) {\n  y = all_reduce(⟦⟨x⟩ @ ⟨w⟩⟧, over: tp)\n}\n",
     expected: [{ code: "operand-layouts", help: /'w' says nothing of the axis dp/ }],
   },
   "a gathered dimension that is not the cut one": {

@@ -3,6 +3,7 @@
  * the depth of some, and touch nothing of other ranks. docs/PROOF.md, "Products", says what is shown and why it is enough.
  */
 import { bufferOf, type Kernel, memoryOperands, multiplies, type Op, type Region, text } from "../../../ir/module.js";
+import { walkKernel } from "../../../ir/visit.js";
 import type { SignatureTensor } from "../../../manifest.js";
 import { NO_SPAN } from "../../../source.js";
 import type { Layout } from "../../../types/layout.js";
@@ -29,6 +30,7 @@ export function hasRoles(kernel: Kernel): boolean {
  * @throws NotShown
  */
 export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) => void): void {
+  checkAlone(kernel);
   const makers = makersOf(kernel);
   const atoms = new Atoms();
   const known = new Map<string, string>();
@@ -46,6 +48,20 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
       for (const more of e.options) cases.push(new Map([...assumed, ...more]));
     }
   }
+}
+
+/** @throws NotShown where a product has to do with other ranks, or with other kernels */
+function checkAlone(kernel: Kernel): void {
+  let roles: Op | undefined;
+  walkKernel(kernel, (op) => void (op.name === "roles" && (roles ??= op)));
+  const shared = kernel.buffers.find(({ memory, role, symmetric }) => {
+    return memory !== undefined || role === "inout" || role === "packet" || symmetric;
+  });
+  if (shared === undefined) return;
+  throw new NotShown(
+    `there is a 'roles', which is followed on ranks alone, and they share '${shared.name}'`,
+    roles!.span,
+  );
 }
 
 /** A launch on one rank, and any one iteration of the loop over blocks in it, in one case. */
@@ -69,10 +85,6 @@ class Product {
   check(): void {
     const { follow } = this;
     const { kernel } = follow;
-    for (const { memory, role, symmetric } of kernel.buffers) {
-      const isOwn = memory === undefined && role !== "inout" && !symmetric;
-      if (!isOwn) throw new NotShown("a product shares memory with others", NO_SPAN);
-    }
     const all = follow.steps(kernel.body);
     const around = all[0] ?? kernel.body.ops[0]!;
     const steps = new Steps(all, around);
