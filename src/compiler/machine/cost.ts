@@ -246,12 +246,15 @@ function stretchTerms(
     total.loaded += bytes;
     total.stored += pushed;
   });
-  if (s.sent !== undefined) wire += s.sent * tellingTime(m);
+  const { sent = 0 } = s;
+  // What sends takes from what multiplies in the same blocks.
+  const drag = sent > 0 ? m.moverDrag.value * wire : 0;
+  wire += sent * tellingTime(m);
   const { tiles = { all: 0, loaded: 0 } } = s;
   const own = s.loaded[rank]! - tiles.loaded + s.stored[rank]! + total.stored;
   const cache = tiles.all / m.cache.value;
   const working = Math.min(grid, m.multiprocessors);
-  const arithmetic = s.scalarOps / m.scalar.value + s.tensorOps / m.tensor.value;
+  const arithmetic = s.scalarOps / m.scalar.value + s.tensorOps / m.tensor.value + drag;
   const share = Math.max(
     total.loaded / m.blockPull.value + total.stored / m.blockPush.value,
     own / m.blockMemory.value,

@@ -89,6 +89,8 @@ export interface Machine extends Rates {
   readonly tensor: Sourced;
   /** Bytes a second of tiles that all blocks together copy from the second-level cache. */
   readonly cache: Sourced;
+  /** Seconds that a product takes longer for each second that its own blocks send what it awaits. */
+  readonly moverDrag: Sourced;
   /** Fitted to times of kernels that ran there; else published numbers, and those of the nearest machine that was. */
   readonly isCalibrated: boolean;
 }
@@ -146,6 +148,10 @@ const h200x4: Machine = {
     "cuBLAS and collc, bf16, 4096³ and above on random data: 640 to 760e12, from one H200 to another, 2026-11",
   ),
   cache: of(13e12, "measured on an H200, 2026-11: 4096³ by tiles of 128×256 with its loads alone takes 123 µs"),
+  moverDrag: of(
+    0.37,
+    "fitted to 2026-11-28-4x-nvidia-h200-all_gather_matmul.json and -2.json: the median of 18 products' times over the model's without it",
+  ),
   launch: of(0.58e-6, `${MEASURED}: an empty kernel in a graph`),
   earlyLaunch: of(
     0.4e-6,
@@ -183,6 +189,10 @@ const h200x2: Machine = {
   ownLoad: of(1.4e-6, "by hand, for products of few rows; 1.25e-6 fits 2026-11-28-2x-nvidia-h200-tune.json"),
   copyEnginePull: of(356e9, COPIED),
   copyEnginePort: of(760e9, COPIED),
+  moverDrag: of(
+    0.17,
+    "measured on 2×H200, 2026-11-29: 4096 and 16384 rows of 10240×8192 and 28672×4096 take 20 and 58 µs longer with movers than beside copy engines, sent in 92 and 370",
+  ),
   cachedMemory: of(
     4.5e12,
     "between what fits 2026-11-28-2x-nvidia-h200-tune.json, 4.7e12, and products of few rows (2026-11-24-1x-nvidia-h200-products.json), 4.1e12",
