@@ -271,7 +271,9 @@ export class DeviceKernel implements LoadedKernel, Watched {
       for (const launch of launches) launch.release();
       throw error;
     }
-    const isBeside = hasLane || steps.some((step) => step.kind === "copy" && step.beside === true);
+    // Copies within a GPU need multiprocessors, which a launch that waits for them may have all of: those of ranks on one GPU come before it.
+    const hasCopies = steps.some((step) => step.kind === "copy" && step.beside === true);
+    const isBeside = hasLane || (hasCopies && !this.group.sharesDevices);
     const beside = isBeside ? { lane: this.group.messageLane, placed: placedCalls(steps, launches) } : null;
     return new PreparedProgram(this.group, this, launches, beside, dims);
   }

@@ -186,6 +186,11 @@ export class DeviceGroup extends DevicePrimitives implements Group {
     }
   }
 
+  /** Whether ranks of this host may be on one GPU. */
+  get sharesDevices(): boolean {
+    return this.boot.localRanks.length > native().deviceCount();
+  }
+
   get timeoutMs(): number {
     return this.options.timeoutMs;
   }

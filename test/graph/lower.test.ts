@@ -55,7 +55,7 @@ describe("verdicts", () => {
     const d = new Dump(4, "bfloat16");
     const [x, w] = [d.input("x", [1024, 4096]), d.input("w", [4096, 4096])];
     const centred = d.pointwise("sub", x, d.call("aten.mean.dim", [x, [-1], true], [1024, 1]));
-    const lowered = lower(d.graph(d.mm(d.gather(centred), w)), { ranks: 4 });
+    const lowered = lower(d.graph(d.mm(d.gather(centred), w)), { ranks: 4, engines: false });
     // What needs whole rows first could go into the gather's program, too; but then nothing would be multiplied until all have come.
     expect(fused(lowered)).toEqual(["sub_1 + all_gather_into_tensor_1 + mm_1"]);
     const edge = (to: string) => lowered.edges.find((e) => e.to === to)!;
@@ -67,8 +67,10 @@ describe("verdicts", () => {
   test("what movers compute on the way goes with a gather into its product's program", () => {
     const d = new Dump(4, "bfloat16");
     const [x, w] = [d.input("x", [1024, 4096]), d.input("w", [4096, 4096])];
-    const lowered = lower(d.graph(d.mm(d.gather(d.pointwise("relu", x)), w)), { ranks: 4 });
-    expect(fused(lowered)).toEqual(["relu_1 + all_gather_into_tensor_1 + mm_1"]);
+    const product = d.graph(d.mm(d.gather(d.pointwise("relu", x)), w));
+    expect(fused(lower(product, { ranks: 4, engines: false }))).toEqual(["relu_1 + all_gather_into_tensor_1 + mm_1"]);
+    // Copy engines take nothing from the product, and compute nothing.
+    expect(fused(lower(product, { ranks: 4 }))).toEqual(["all_gather_into_tensor_1 + mm_1"]);
   });
 
   test("what the caller has measured goes before the model", () => {

@@ -165,9 +165,12 @@ describe("the wire", () => {
   test("is not what copies in own memory wait for", () => {
     const end = (tensor: string, rank: number): Copy["from"] => ({ tensor, rank, offset: 0, pitch: 0 });
     const copies = (to: number): Copy[][] => [[{ rows: 1, length: 64, from: end("x", 0), to: end("y", to) }], []];
-    const start = (to: number): number => predictCopies(copies(to), () => 2, {}, DEFAULT_MACHINE).latency;
+    const start = (to: number): number => predictCopies(copies(to), false, () => 2, {}, DEFAULT_MACHINE).latency;
     expect(start(0)).toBe(DEFAULT_MACHINE.ownCopyStart.value);
     expect(start(1)).toBe(DEFAULT_MACHINE.copyStart.value);
+    const [one] = copies(1);
+    const inOrder = predictCopies([[...one!, ...one!], []], true, () => 2, {}, DEFAULT_MACHINE);
+    expect(inOrder.latency).toBe(DEFAULT_MACHINE.copyStart.value + 2 * DEFAULT_MACHINE.copyNext.value);
   });
 });
 

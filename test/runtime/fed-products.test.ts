@@ -209,7 +209,7 @@ describe("on the driver", () => {
       };
       const seen = async (): Promise<{ words: number[]; rows: number[] }> => {
         await group.barrier();
-        const words = [...held("arrived", 4 * 3 * 4).read(new Uint32Array(12))];
+        const words = [...held("arrived", 4 * 6).read(new Uint32Array(6))];
         return { words, rows: [...held("gathered", 9 * dims.k * 2).read(new Uint16Array(9 * dims.k))] };
       };
       const before = await seen();
@@ -235,9 +235,9 @@ describe("on the driver", () => {
     });
     const rows = Array.from({ length: 9 * dims.k }, (_, i) => 1000 * Math.floor(i / (3 * dims.k)) + (i % (3 * dims.k)));
     for (const [rank, { before, once, replayed, recovered }] of results.entries()) {
-      // No word comes from the rank itself.
+      // Two parts from each; no word comes from the rank itself.
       const all = (word: number): number[] =>
-        Array.from({ length: 12 }, (_, i) => (Math.floor(i / 4) === rank ? 0 : word));
+        Array.from({ length: 6 }, (_, i) => (Math.floor(i / 2) === rank ? 0 : word));
       expect(before.words).toEqual(all(0));
       expect(once).toEqual({ words: all(7), rows });
       expect(replayed.words).toEqual(all(8));

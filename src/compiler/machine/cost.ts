@@ -274,11 +274,12 @@ function stretchTerms(
 }
 
 /**
- * The time of copies by the engines: a start, and then what the busiest port or memory takes.
- * @param copies of each rank @param bytesOf of an element of what a copy begins or ends in
+ * The time of copies by the engines: a start, and then what the busiest port or memory takes, or, where they go one after the other, the longest list.
+ * @param copies of each rank @param isInOrder whether each begins when the one before it has ended @param bytesOf of an element of what a copy begins or ends in
  */
 export function predictCopies(
   copies: readonly (readonly Copy[])[],
+  isInOrder: boolean,
   bytesOf: (end: CopyEnd) => number,
   dims: DimValues,
   machine: Machine,
@@ -298,6 +299,7 @@ export function predictCopies(
     }
   const wire = Math.max(...sends, ...receives, ...port);
   const memory = Math.max(...own) / machine.memory.value;
-  const latency = (wire > 0 ? machine.copyStart : machine.ownCopyStart).value;
+  const waits = isInOrder ? machine.copyNext.value * Math.max(...copies.map((list) => list.length)) : 0;
+  const latency = waits + (wire > 0 ? machine.copyStart : machine.ownCopyStart).value;
   return { total: latency + Math.max(wire, memory), latency, wire, memory, arithmetic: 0, blocks: 0 };
 }

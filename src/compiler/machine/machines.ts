@@ -89,6 +89,8 @@ export interface Machine extends Rates {
   readonly tensor: Sourced;
   /** Bytes a second of tiles that all blocks together copy from the second-level cache. */
   readonly cache: Sourced;
+  /** What a copy by an engine takes, besides its bytes, that waits for the one before it. */
+  readonly copyNext: Sourced;
   /** Seconds that a product takes longer for each second that its own blocks send what it awaits. */
   readonly moverDrag: Sourced;
   /** Fitted to times of kernels that ran there; else published numbers, and those of the nearest machine that was. */
@@ -148,6 +150,10 @@ const h200x4: Machine = {
     "cuBLAS and collc, bf16, 4096³ and above on random data: 640 to 760e12, from one H200 to another, 2026-11",
   ),
   cache: of(13e12, "measured on an H200, 2026-11: 4096³ by tiles of 128×256 with its loads alone takes 123 µs"),
+  copyNext: of(
+    5e-6,
+    "measured on 2×H200, 2026-11-29: 128 to 512 rows of 6144×4096, 28672×4096 and 10240×8192, four copies of rows and four of words, 3 to 6 µs each",
+  ),
   moverDrag: of(
     0.37,
     "fitted to 2026-11-28-4x-nvidia-h200-all_gather_matmul.json and -2.json: the median of 18 products' times over the model's without it",
@@ -190,8 +196,8 @@ const h200x2: Machine = {
   copyEnginePull: of(356e9, COPIED),
   copyEnginePort: of(760e9, COPIED),
   moverDrag: of(
-    0.17,
-    "measured on 2×H200, 2026-11-29: 4096 and 16384 rows of 10240×8192 and 28672×4096 take 20 and 58 µs longer with movers than beside copy engines, sent in 92 and 370",
+    0.08,
+    "measured on 2×H200, 2026-11-29, two sweeps of 1024 to 16384 rows of 10240×8192, 28672×4096, 24576×1536 and 6144×4096: with movers as long as beside copy engines, or up to 3 % longer",
   ),
   cachedMemory: of(
     4.5e12,

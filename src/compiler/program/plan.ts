@@ -113,6 +113,7 @@ export function planOf(candidates: readonly Candidate[], by: Extent, machine: Ma
   const kept = worthwhile(
     candidates.map((_, i) => i),
     sizes.map((size) => times.atSize(size)),
+    (i) => candidates[i]!.steps.length > 1,
   );
   const best = (size: number): number => times.fastest(size, kept);
   const bounds: { below: number | null; candidate: number }[] = [];
@@ -190,7 +191,9 @@ function besideLaunches(
   const bytesOf = ({ tensor, isMemory }: CopyEnd): number =>
     isMemory === true ? bytesOfMemory(tensor) : DTYPES[bufferOf(kernel, tensor).dtype].bytes;
   return (step) =>
-    step.kind === "message" ? predictMessages(step, bytesOfMemory, dims) : predictCopies(step.copies, bytesOf, dims, m);
+    step.kind === "message"
+      ? predictMessages(step, bytesOfMemory, dims)
+      : predictCopies(step.copies, step.beside === true, bytesOf, dims, m);
 }
 
 /** Whether a launch begins after something else than a launch, which none of its blocks can wait for in its place. */
@@ -302,8 +305,14 @@ class Times {
   }
 }
 
-/** Candidates without those whose absence costs little anywhere, the least useful first; of equal ones the first stays. */
-function worthwhile(all: readonly number[], times: readonly (readonly number[])[]): readonly number[] {
+/**
+ * Candidates without those whose absence costs little anywhere, the least useful first, but before them those of several steps; of equal ones the first stays.
+ */
+function worthwhile(
+  all: readonly number[],
+  times: readonly (readonly number[])[],
+  hasSteps: (candidate: number) => boolean,
+): readonly number[] {
   const costWithout = (kept: readonly number[], i: number): number =>
     Math.max(
       ...times.map((t) => {
@@ -313,9 +322,13 @@ function worthwhile(all: readonly number[], times: readonly (readonly number[])[
     );
   let kept = all;
   while (kept.length > 1) {
-    const [least] = [...kept].reverse().sort((a, b) => costWithout(kept, a) - costWithout(kept, b));
-    if (costWithout(kept, least!) >= WORTHWHILE) break;
-    kept = kept.filter((i) => i !== least);
+    const costs = new Map([...kept].reverse().map((i) => [i, costWithout(kept, i)]));
+    const little = [...costs.keys()].filter((i) => costs.get(i)! < WORTHWHILE).sort((a, b) => costs.get(a)! - costs.get(b)!); // prettier-ignore
+    const [least] = little;
+    if (least === undefined) break;
+    // What no size takes has no steps yet, perhaps.
+    const dropped = costs.get(least) === 0 ? least : (little.find(hasSteps) ?? least);
+    kept = kept.filter((i) => i !== dropped);
   }
   return kept;
 }
