@@ -228,6 +228,31 @@ describe("floats", () => {
     expect(kinds("pow(x[i], x@1[i])", "where x in 0..20")).toBe("");
   });
 
+  it("of memory, which is what it was until something may have been stored there", () => {
+    const body = (between: string, second = "t[i]"): string =>
+      `collective c(x: f32[n] local, z: f32[n] local) -> (y: f32[n] local, v: f32[n] local) {
+        scratch t: f32[n]
+        for i in tiles(n) { t[i] = x[i] }
+        for i in tiles(n) { let a = t[i] ${between} y[i] = sqrt(a * ${second}) v[i] = 0 }
+      }`;
+    const roots = (text: string): string[] => open(text).filter((o) => o.startsWith("domain"));
+    expect(roots(body(""))).toEqual([]);
+    expect(roots(body("v[i] = z[i]"))).toEqual([]);
+    expect(roots(body("t[i] = z[i]"))).toHaveLength(1);
+    expect(roots(body("", "t[n - 1 - i]"))).toHaveLength(1);
+    expect(roots(body("", "t@1[i]"))).toHaveLength(1);
+    const apart = `collective c(x: f32[n] local) -> y: f32[n] local {
+      scratch t: f32[1]
+      for k in 0..2 { for i in tiles(1) { t[0] = where(k == 0, x[0], -x[0]) } for i in tiles(n) { y[i] = sqrt(t[0] * x[0]) } }
+    }`;
+    expect(roots(apart)).toHaveLength(1);
+    const centred = `collective c(x: f32[m, n] local) -> y: f32[m, n] local {
+      let mu = mean(x, dim: 1)
+      y = (x - mu) * rsqrt(mean((x - mu) * (x - mu), dim: 1) + 1e-5)
+    }`;
+    expect(roots(centred)).toEqual([]);
+  });
+
   it("of exponentials, roots and logarithms", () => {
     expect(open(element("exp(x[i])", { where: "where x in 0..88" }))).toEqual([]);
     expect(open(element("exp(x[i])", { where: "where x in 0..89" }))).toHaveLength(1);

@@ -34,6 +34,9 @@ export class KnownMemory {
   private readonly held = new Map<string, Result>();
   /** What is stored where, in buffers that one op stores to, once for each element. */
   private readonly stored = new Map<string, Stored>();
+  /** By buffer, how often something was stored to it, and how often anything may have been. */
+  private readonly stores = new Map<string, number>();
+  private others = 0;
   /** How often something was stored that had not been seen before. */
   changes = 0;
   /** Whether intervals may grow step by step; else their ends go to infinity. */
@@ -63,7 +66,13 @@ export class KnownMemory {
     const held = this.held.get(name);
     const stored = this.stored.get(name)?.(positions) ?? {};
     const holds = isFloat(dtype) ? dtype : null;
-    this.values.define(op, { ...(held ?? { at: allOf(dtype), wraps: null }), holds, ...stored }, false);
+    const when = ` after ${this.stores.get(name) ?? 0} ${this.others}`;
+    this.values.define(op, { ...(held ?? { at: allOf(dtype), wraps: null }), holds, ...stored }, true, when);
+  }
+
+  /** Blocks or ranks wait for each other, or an op stores in a way of its own: memory may be another from here on. */
+  mayChange(): void {
+    this.others++;
   }
 
   private input(name: string, dtype: DType): Interval {
@@ -77,7 +86,9 @@ export class KnownMemory {
 
   store(op: Op): void {
     const value = this.values.of(op.operands[0]!);
-    this.remember(text(op, "buffer"), value.at, value.wraps, value);
+    const name = text(op, "buffer");
+    this.stores.set(name, (this.stores.get(name) ?? 0) + 1);
+    this.remember(name, value.at, value.wraps, value);
     this.keep(op, value);
   }
 

@@ -47,14 +47,16 @@ export class KnownValues {
     return { ...known, at: overlap(at, evaluate(made, operands, () => {}).at) };
   }
 
-  /** Enters the result of an op; `isPure` where equal operands give an equal one. */
-  define(op: Op, known: Omit<Known, "number" | keyof Exactness> & Partial<Exactness>, isPure = true): void {
+  /**
+   * Enters the result of an op; `isPure` where equal operands give an equal one. @param when of memory, what it is as long as nothing is stored there
+   */
+  define(op: Op, known: Omit<Known, "number" | keyof Exactness> & Partial<Exactness>, isPure = true, when = ""): void {
     const [result] = op.results;
     if (result === undefined) return;
     const operands = op.operands.map((v) => this.of(v).number);
     const isNumbered = isPure && !operands.includes(-1);
     const isRank = op.name === "rank";
-    const number = isRank ? this.rank : isNumbered ? this.numberOf(`${this.kindOf(op)} ${operands.join()}`) : this.fresh(); // prettier-ignore
+    const number = isRank ? this.rank : isNumbered ? this.numberOf(`${this.kindOf(op)} ${operands.join()}${when}`) : this.fresh(); // prettier-ignore
     if (
       op.name === "const" ||
       op.name === "dim" ||

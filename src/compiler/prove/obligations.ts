@@ -9,7 +9,7 @@
  */
 import { REDUCE } from "../ir/functions.js";
 import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import type { Comparison, Reduction } from "../ir/ops.js";
+import { type Comparison, definitionOf, type Reduction } from "../ir/ops.js";
 import { scalarOf } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { Span } from "../source.js";
@@ -228,7 +228,9 @@ class Walk {
       }
       default:
         if (op.results[0] !== undefined) this.define(op, everything(op.results[0]), null, false);
+        if (definitionOf(op.name).effect !== "pure") this.memory.mayChange();
         for (const region of op.regions) this.region(region);
+        if (op.regions.length > 0) this.memory.mayChange();
         this.unknownStore(op);
     }
   }
@@ -334,7 +336,9 @@ class Walk {
       const parts = fn === "sum" ? hull(whole, interval(Math.min(0, most * at.lo), Math.max(0, most * at.hi))) : whole;
       const times = Math.min(most, 2 ** 20);
       if (!fits(most > times ? UNLIMITED : rounded(parts, "f32", times), "f32")) this.note("overflow", "f32", op);
-      const ends = most > times ? UNLIMITED : rounded(whole, "f32", times);
+      // However many are added, the sum of what is never negative is not.
+      const signed = fn === "sum" ? interval(at.lo >= 0 ? 0 : -Infinity, at.hi <= 0 ? 0 : Infinity) : UNLIMITED;
+      const ends = most > times ? signed : rounded(whole, "f32", times);
       // Sums of what is never negative are as large as one term.
       const top = at.lo >= 0 && fn === "sum" && fewest > 0 ? summed(peak, number, { from, to }) : undefined;
       const fewer = top?.left.size === 0 ? Math.max(at.lo, top.least) : at.lo;
