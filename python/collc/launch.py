@@ -302,7 +302,8 @@ class LoadedProgram:
     def _copies(self, step: Step, given: Mapping[str, Sequence[int]], dims: Dims, workspace: Sequence[int]) -> Copies:
         """What this rank copies in a step."""
         assert self._lanes is not None
-        dtypes = {each.name: each.dtype for each in (*self.program.tensors.values(), *self.target.memories)}
+        dtypes = {name: tensor.dtype for name, tensor in self.program.tensors.items()}
+        dtypes.update((memory.name, memory.dtype) for memory in self.target.memories)
 
         def place(end: Step) -> int:
             name, rank = end["tensor"], end["rank"]

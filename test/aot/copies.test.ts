@@ -168,6 +168,25 @@ describe.runIf(hasFakes)("programs whose copies engines carry out, ahead of time
     });
   });
 
+  test("a manifest whose copies are of what there is not is none", () => {
+    const of = CASES[0]!;
+    const found = (edit: (copies: Edited, program: Edited) => void): unknown => {
+      const manifest = JSON.parse(JSON.stringify(manifests.get(of.copies)!)) as { programs: Edited[] };
+      const own = manifest.programs.find((p) => p["path"] === of.path)!;
+      const step = own["targets"][0].plan.choices[0].steps[1];
+      edit(step, own);
+      return manifestProblems(manifest).map(({ pointer, message }) => `${pointer.split("/steps/1/")[1]!} ${message}`);
+    };
+    expect(found(() => {})).toEqual([]);
+    expect(found(({ copies }) => copies.pop())).toEqual(["copies are those of 5 ranks, and the program is for 6"]);
+    expect(found(({ copies }) => (copies[0][0].to.tensor = "z"))).toEqual(["copies/0/0/to/tensor is 'z', which is no input or output"]); // prettier-ignore
+    expect(found(({ copies }) => (copies[0][0].from.isMemory = true))).toEqual(["copies/0/0/from/tensor is 'x', which is no memory of the target"]); // prettier-ignore
+    expect(found(({ copies }) => (copies[0][0].from.rank = 6))).toContain("copies/0/0/from/rank is 6, and ranks are numbered from 0 to 5"); // prettier-ignore
+    expect(found(({ copies }) => (copies[0][0].rows = "k"))).toEqual(["copies/0/0 has the length 'k', which is no dimension of the program"]); // prettier-ignore
+    expect(found((_, own) => (own["symmetric"] = []))).toContain("copies/0/1/to/tensor is 'y' of rank 1, and it is not symmetric"); // prettier-ignore
+    expect(found(({ copies }) => delete copies[1][0].to.pitch)).toEqual(["copies/1/0/to lacks 'pitch'"]);
+  });
+
   /** What the runtime calls of the same program, rank by rank. */
   async function runtimeCalls({ path, copies, ranks, dims }: Case): Promise<string[][]> {
     const groups = await connectRanks(ranks);
@@ -233,6 +252,9 @@ describe.runIf(hasFakes)("programs whose copies engines carry out, ahead of time
     });
   }
 });
+
+// eslint-disable-next-line @typescript-eslint/no-explicit-any -- JSON that is made wrong
+type Edited = Record<string, any>;
 
 /** Memory that has a name in the trace. */
 interface Place {
