@@ -157,6 +157,18 @@ describe.runIf(hasFakes)("programs whose copies engines carry out, ahead of time
       expect(contentsOf(of, 0)).toEqual(rightContents(of, 7));
     });
 
+    test("a copy that the driver refuses leaves no lane that the stream does not wait for", () => {
+      const { said, calls } = ran(run, CASES[0]!, "launch", { FAKE_CUDA_FAIL: "cuMemcpyDtoDAsync:3" });
+      expect(said("launch")).toEqual([expect.stringMatching(/^5 cuMemcpyDtoDAsync: CUDA_ERROR_UNKNOWN/), ...Array<string>(5).fill("0")]); // prettier-ignore
+      const [first] = calls();
+      const lanes = first!.flatMap((call) => /^wait (lane\d+) /.exec(call)?.[1] ?? []);
+      expect(lanes.length).toBeGreaterThan(1);
+      for (const lane of lanes) {
+        const [, end] = new RegExp(`^record ${lane} (event\\d+)$`, "m").exec(first!.join("\n"))!;
+        expect(first).toContain(`wait own ${end!}`);
+      }
+    });
+
     test.each([CASES[0]!, CASES[2]!])("$path: a driver that refuses a stream or an event leaves nothing", (of) => {
       const [streams, events] = of.copies === "beside" ? [1, 2] : [4, 5];
       const last = { cuStreamCreate: of.ranks + streams!, cuEventCreate: events! };

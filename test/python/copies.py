@@ -107,8 +107,11 @@ if len(loaded) == ranks:
     else:
         fill(7)
         for rank in range(ranks):
-            launch(rank, streams[rank])
-            print("launch: 0")
+            try:
+                launch(rank, streams[rank])
+                print("launch: 0")
+            except collc.DriverError as error:
+                print(f"launch: 5 {error}")
         write(0)
 for each in loaded:
     each.close()
