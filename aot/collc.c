@@ -1,5 +1,6 @@
 /* Loads and launches programs that `collc build` has compiled. collc.h says how, and what callers owe. */
 #include "collc.h"
+#include "collc_copies.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -42,9 +43,11 @@ struct collc_handle {
   size_t symmetric_bytes, local_bytes;
   collc_pointer local;
   collc_pointer own; /* this rank's symmetric workspace */
+  collc_pointer *workspaces; /* every rank's */
   int64_t *memory_bytes;  /* reserved for each memory of the target */
   size_t *memory_offsets; /* in the symmetric workspace */
   collc_carrier carrier;
+  collc_lanes lanes;
   int is_attached;
   uint32_t *status;
   collc_pointer status_pointer;
@@ -121,6 +124,14 @@ int collc_open_driver(const char *path, collc_driver *driver, collc_error *error
   SYMBOL(driver->MemFreeHost, "cuMemFreeHost");
   SYMBOL(driver->MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2");
   SYMBOL(driver->StreamSynchronize, "cuStreamSynchronize");
+  SYMBOL(driver->StreamCreate, "cuStreamCreate");
+  SYMBOL(driver->StreamDestroy, "cuStreamDestroy_v2");
+  SYMBOL(driver->StreamWaitEvent, "cuStreamWaitEvent");
+  SYMBOL(driver->EventCreate, "cuEventCreate");
+  SYMBOL(driver->EventDestroy, "cuEventDestroy_v2");
+  SYMBOL(driver->EventRecord, "cuEventRecord");
+  SYMBOL(driver->MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2");
+  SYMBOL(driver->Memcpy2DAsync, "cuMemcpy2DAsync_v2");
 #define OPTIONAL_SYMBOL(member, symbol)                                   \
   do {                                                                    \
     void *found = dlsym(library, symbol);                                 \
@@ -328,12 +339,13 @@ static int place_buffers(collc_handle *handle, size_t k, const collc_options *op
   return COLLC_OK;
 }
 
-/* Memory of messages is symmetric, whoever accesses it: NCCL then finds one kind of memory on both sides. */
+/* Shared memory is symmetric, whoever accesses it: NCCL then finds one kind of memory on both sides. */
 static int place_memories(collc_handle *handle, const collc_options *options, collc_error *error) {
   const collc_target *target = handle->target;
   handle->memory_bytes = (int64_t *)calloc(target->memory_count + 1, sizeof(int64_t));
   handle->memory_offsets = (size_t *)calloc(target->memory_count + 1, sizeof(size_t));
-  if (!handle->memory_bytes || !handle->memory_offsets) return fail(error, COLLC_ERROR_MEMORY, "no memory for %s", handle->program->name);
+  handle->workspaces = (collc_pointer *)calloc((size_t)handle->program->ranks, sizeof(collc_pointer));
+  if (!handle->memory_bytes || !handle->memory_offsets || !handle->workspaces) return fail(error, COLLC_ERROR_MEMORY, "no memory for %s", handle->program->name);
   for (size_t m = 0; m < target->memory_count; m++) {
     handle->memory_bytes[m] = largest(target->memories[m].bytes, handle->program, options);
     handle->memory_offsets[m] = handle->symmetric_bytes;
@@ -341,6 +353,21 @@ static int place_memories(collc_handle *handle, const collc_options *options, co
     handle->fingerprint = hash_bytes(handle->fingerprint, &handle->memory_bytes[m], sizeof(int64_t));
   }
   return COLLC_OK;
+}
+
+/* Streams and events for copies, of programs that have some. */
+static int open_lanes(collc_handle *handle, const collc_options *options, collc_error *error) {
+  const collc_driver *driver = &handle->driver;
+  const char *call = NULL;
+  int has_copies = 0, result;
+  for (const collc_choice *choice = handle->target->choices;; choice++) {
+    has_copies = has_copies || collc_has_copies(choice);
+    if (choice->below == 0) break;
+  }
+  if (!has_copies) return COLLC_OK;
+  if (driver->StreamGetCaptureInfo == NULL) return fail(error, COLLC_ERROR_DRIVER, "the driver is too old to tell whose capture a stream is in");
+  result = collc_open_lanes(driver, handle->target, handle->rank, options->device, &handle->lanes, &call);
+  return result == 0 ? COLLC_OK : driver_failed(driver, result, call, error);
 }
 
 static int load(collc_handle *handle, const collc_options *options, collc_error *error) {
@@ -361,6 +388,8 @@ static int load(collc_handle *handle, const collc_options *options, collc_error 
     if (code == COLLC_OK) code = place_buffers(handle, k, options, error);
     if (code != COLLC_OK) return code;
   }
+  code = open_lanes(handle, options, error);
+  if (code != COLLC_OK) return code;
   if (handle->local_bytes > 0) TRY(driver, driver->MemAlloc(&handle->local, handle->local_bytes), "cuMemAlloc");
   /* Portable and mapped: kernels write it, this process reads it at any time. */
   TRY(driver, driver->MemHostAlloc(&status, count * STATUS_WORDS * sizeof(uint32_t), 1 | 2), "cuMemHostAlloc");
@@ -429,6 +458,7 @@ int collc_attach(collc_handle *handle, const collc_pointer *workspace, collc_err
       if (workspace == NULL || (is_near(handle, p) && (workspace[p] == 0 || workspace[p] % WORKSPACE_ALIGNMENT != 0)))
         return fail(error, COLLC_ERROR_ARGUMENT, "rank %d's workspace is not at a multiple of %d", p, WORKSPACE_ALIGNMENT);
   handle->own = handle->symmetric_bytes > 0 ? workspace[handle->rank] : 0;
+  for (int p = 0; p < ranks; p++) handle->workspaces[p] = handle->symmetric_bytes > 0 && is_near(handle, p) ? workspace[p] : 0;
   for (size_t k = 0; k < handle->target->kernel_count; k++) {
     const collc_kernel *kernel = &handle->target->kernels[k];
     loaded_kernel *loaded = &handle->kernels[k];
@@ -709,7 +739,39 @@ static int send_step(const collc_handle *handle, const collc_messages *messages,
   return result == 0 ? COLLC_OK : carrier_failed(handle, result, error);
 }
 
-/* Whether the memory of messages, which several kernels have, was reserved for these dimensions. */
+static int copy_step(collc_handle *handle, const collc_step *step, const void *arguments, const target *to, collc_error *error) {
+  const collc_places places = {handle->program, handle->rank, arguments, handle->workspaces, handle->memory_offsets};
+  const char *call = NULL;
+  int result;
+  /* A captured launch has its copies, which this one has the addresses of. */
+  if (to->graph_exec != NULL) return COLLC_OK;
+  result = collc_enqueue_copies(&handle->driver, &handle->lanes, step, &places, to->stream, &call);
+  return result == 0 ? COLLC_OK : driver_failed(&handle->driver, result, call, error);
+}
+
+/* Whatever has gone wrong before, the stream waits for copies that are under way. */
+static int join_step(collc_handle *handle, int code, const target *to, collc_error *error) {
+  const char *call = NULL;
+  const int result = collc_join_copies(&handle->driver, &handle->lanes, to->stream, &call);
+  return code != COLLC_OK || result == 0 ? code : driver_failed(&handle->driver, result, call, error);
+}
+
+/* Of the addresses that this rank's copies have of tensors. */
+static uint64_t digest_copied(const collc_handle *handle, const collc_choice *choice, const void *arguments) {
+  const collc_places places = {handle->program, handle->rank, arguments, handle->workspaces, handle->memory_offsets};
+  uint64_t hash = HASH_START;
+  for (size_t s = 0; s < choice->step_count; s++) {
+    const collc_copies *copies = choice->steps[s].copies != NULL ? &choice->steps[s].copies[handle->rank] : NULL;
+    for (size_t c = 0; copies != NULL && c < 2 * copies->count; c++) {
+      const collc_copy *copy = &copies->copies[c / 2];
+      const collc_pointer place = collc_place_of(&places, c % 2 == 0 ? &copy->from : &copy->to);
+      hash = hash_bytes(hash, &place, sizeof place);
+    }
+  }
+  return hash;
+}
+
+/* Whether the memory that several kernels have was reserved for these dimensions. */
 static int check_memories(const collc_handle *handle, const int64_t *dims, collc_error *error) {
   char shown[160];
   for (size_t m = 0; m < handle->target->memory_count; m++) {
@@ -730,7 +792,7 @@ static size_t kernels_of(const collc_choice *choice) {
 static int launch_to(collc_handle *handle, const collc_program *program, const void *arguments, target *to, collc_error *error) {
   const int64_t *dims = (const int64_t *)arguments;
   const collc_choice *choice;
-  uint64_t digest;
+  uint64_t dims_digest = 0, copied = 0;
   int code;
   if (handle->program != program)
     return fail(error, COLLC_ERROR_ARGUMENT, "these are arguments of %s, and the handle is of %s", program->name, handle->program->name);
@@ -741,19 +803,26 @@ static int launch_to(collc_handle *handle, const collc_program *program, const v
   choice = handle->target->choices;
   if (code == COLLC_OK)
     for (const int64_t size = handle->target->size(dims); choice->below != 0 && size >= choice->below;) choice++;
-  digest = collc_has_messages(program) ? hash_bytes(HASH_START, dims, program->dim_count * sizeof *dims) : 0;
-  if (to->captured != NULL) to->captured->choice = choice, to->captured->dims = digest;
-  if (code == COLLC_OK && to->nodes != NULL && (to->nodes->choice != choice || to->nodes->count != kernels_of(choice)))
+  if (code != COLLC_OK) return code;
+  if (collc_has_messages(program) || collc_has_copies(choice)) {
+    dims_digest = hash_bytes(HASH_START, dims, program->dim_count * sizeof *dims);
+    copied = digest_copied(handle, choice, arguments);
+  }
+  if (to->captured != NULL) to->captured->choice = choice, to->captured->dims = dims_digest, to->captured->copied = copied;
+  if (to->nodes != NULL && (to->nodes->choice != choice || to->nodes->count != kernels_of(choice)))
     return fail(error, COLLC_ERROR_ARGUMENT, "%s has other kernels for these dimensions than were captured", program->name);
-  if (code == COLLC_OK && to->nodes != NULL && to->nodes->dims != digest)
-    return fail(error, COLLC_ERROR_ARGUMENT, "%s sends messages, whose lengths are those of the capture: capture these dimensions, too",
-                program->name);
+  if (to->nodes != NULL && to->nodes->dims != dims_digest)
+    return fail(error, COLLC_ERROR_ARGUMENT, "%s %s, whose lengths are those of the capture: capture these dimensions, too", program->name,
+                collc_has_messages(program) ? "sends messages" : "has copies");
+  if (to->nodes != NULL && to->nodes->copied != copied)
+    return fail(error, COLLC_ERROR_ARGUMENT, "%s copies tensors, whose addresses are those of the capture: capture these, too", program->name);
   for (size_t s = 0; code == COLLC_OK && s < choice->step_count; s++) {
     const collc_step *step = &choice->steps[s];
-    code = step->messages == NULL ? launch_step(handle, step, arguments, to, error)
-                                  : send_step(handle, &step->messages[handle->rank], arguments, to, error);
+    code = step->messages != NULL ? send_step(handle, &step->messages[handle->rank], arguments, to, error)
+           : step->copies != NULL ? copy_step(handle, step, arguments, to, error)
+                                  : launch_step(handle, step, arguments, to, error);
   }
-  return code;
+  return join_step(handle, code, to, error);
 }
 
 int collc_launch(collc_handle *handle, const collc_program *program, const void *arguments, void *stream, collc_error *error) {
@@ -813,10 +882,12 @@ void collc_unload(collc_handle *handle) {
     free(loaded->maps_memory);
     free(loaded->lengths);
   }
+  collc_close_lanes(&handle->driver, &handle->lanes);
   if (handle->local != 0) handle->driver.MemFree(handle->local);
   if (handle->status != NULL) handle->driver.MemFreeHost(handle->status);
   free(handle->memory_bytes);
   free(handle->memory_offsets);
+  free(handle->workspaces);
   free(handle->kernels);
   free(handle);
 }

@@ -1,7 +1,7 @@
 /*
  * Programs that `collc build` has compiled, loaded and launched over the CUDA driver API. Plain C99 or C++11, Linux, no CUDA
  * headers: libcuda is opened with dlopen, so that what includes this builds and reports errors on any machine. Link collc.c,
- * the programs' own .c files, and -ldl where the C library wants it.
+ * collc_copies.c, the programs' own .c files, and -ldl where the C library wants it.
  *
  * A program is a collective for one number of ranks, mesh and choice of dtypes. Of each it has a header NAME.h with its arguments
  * as a struct; all of a folder are in the table `collc_programs` (collc_programs.h). What a rank does:
@@ -40,7 +40,8 @@
  *   epochs go on. All ranks replay equally often, and replays and launches of one handle must not overlap. collc_load, collc_attach,
  *   collc_reset and collc_unload are not for captures. With NAME_capture instead of NAME_launch, NAME_update changes the arguments
  *   (numbers such as eps or step, addresses) in the executable graph, from its next launch on, without another capture: every rank
- *   does, with the same numbers, before the same replay. The graph that the executable was made of must be alive.
+ *   does, with the same numbers, before the same replay. The graph that the executable was made of must be alive. Messages and copies stay as
+ *   they were captured: where a launch has some, dimensions stay the same, and so do addresses of tensors that are copied.
  * Time-outs and recovery. A wait that takes longer than `timeout_ns` ends its kernel early: outputs are undefined, the context lives,
  *   `collc_status` says who waited for whom. Other ranks run into the same within the time-out. Then, on all ranks: synchronise
  *   every stream in use, meet, `collc_reset`, meet, and go on. With timeout_ns 0 a wait has no end.
@@ -50,6 +51,10 @@
  *   NCCL 2.28.9 mixes messages up by. All message memory lies in the workspace: allocate that so that other processes could map it, on every
  *   rank alike; where NCCL could register one side alone, captured launches hung. A message that never comes blocks the stream, and
  *   `timeout_ns` does not end it: watch the communicator, and abort it (ncclCommGetAsyncError, ncclCommAbort).
+ * Copies. Steps of a plan may be copies, which the GPU's copy engines carry out: some go on side by side between two kernels, others one after
+ *   the other beside kernels that wait for them. They have streams of the handle's own, which a launch forks to and joins again: behind it, on
+ *   its stream, all of them are done. Launches may be captured as others: a handle's streams belong to the capture until that ends, and what
+ *   the handle launches elsewhere meanwhile copies on the stream that it is given.
  * Sizes. A launch's buffers of the workspace fit those that were reserved by `shapes`: else COLLC_ERROR_WORKSPACE.
  *
  * Functions return COLLC_OK or another code, and fill `error` where it is not null.
@@ -65,7 +70,7 @@ extern "C" {
 #endif
 
 /* Of these tables; programs made by another version do not compile with this header. */
-#define COLLC_ABI 3
+#define COLLC_ABI 4
 
 /* A device address: CUdeviceptr. */
 typedef uint64_t collc_pointer;
@@ -125,7 +130,7 @@ typedef struct collc_buffer {
   int role;
   int is_symmetric;
   int tensor;          /* of the program, or -1 */
-  int memory;          /* of the target, which several kernels and messages use, or -1 */
+  int memory;          /* of the target, which several kernels, messages and copies use, or -1 */
   collc_extent bytes;
 } collc_buffer;
 
@@ -163,7 +168,7 @@ typedef struct collc_kernel {
   size_t length_count;
 } collc_kernel;
 
-/* Memory that kernels and messages of a program share. */
+/* Memory that kernels, messages and copies of a program share. */
 typedef struct collc_memory {
   const char *name;
   collc_extent bytes;
@@ -184,11 +189,33 @@ typedef struct collc_messages {
   size_t receive_count;
 } collc_messages;
 
-/* A kernel, or messages. */
+/* One side of a copy: of a tensor of the program, or of a memory of the target; the other one is -1. */
+typedef struct collc_copy_end {
+  int tensor, memory;
+  int rank;                   /* whose it is: with another one than the copying rank's, a tensor is symmetric */
+  collc_extent offset, pitch; /* in bytes: of the first row, and from a row to the next */
+} collc_copy_end;
+
+/* Rows of so many bytes; none where either is not above 0. */
+typedef struct collc_copy {
+  int lane; /* copies of a lane come one after the other, and beside those of others */
+  collc_extent rows, bytes;
+  collc_copy_end from, to;
+} collc_copy;
+
+/* Of one rank, by lanes. */
+typedef struct collc_copies {
+  const collc_copy *copies;
+  size_t count;
+} collc_copies;
+
+/* A kernel, messages, or copies. */
 typedef struct collc_step {
-  int kernel; /* -1 for messages */
+  int kernel; /* -1 for others */
   int64_t max_blocks;
   const collc_messages *messages; /* of each rank, or null */
+  const collc_copies *copies;     /* of each rank, or null */
+  int is_beside; /* copies go on beside what comes behind them, one after the other, up to the end of the program */
 } collc_step;
 
 /* Below so many elements these steps; 0: at all other sizes. */
@@ -254,6 +281,14 @@ typedef struct collc_driver {
   int (*MemFreeHost)(void *);
   int (*MemHostGetDevicePointer)(collc_pointer *, void *, unsigned);
   int (*StreamSynchronize)(void *);
+  int (*StreamCreate)(void **, unsigned);
+  int (*StreamDestroy)(void *);
+  int (*StreamWaitEvent)(void *, void *, unsigned);
+  int (*EventCreate)(void **, unsigned);
+  int (*EventDestroy)(void *);
+  int (*EventRecord)(void *, void *);
+  int (*MemcpyDtoDAsync)(collc_pointer, collc_pointer, size_t, void *);
+  int (*Memcpy2DAsync)(const void *, void *);
   int (*StreamGetCaptureInfo)(void *, int *, uint64_t *, void **, void *const **, size_t *); /* null where the driver has none */
   int (*GraphExecKernelNodeSetParams)(void *, void *, const void *);                         /* null where the driver has none */
 } collc_driver;
@@ -264,7 +299,8 @@ typedef struct collc_nodes {
   void *nodes[COLLC_MOST_NODES];
   size_t count;
   const void *choice; /* the steps of the plan that were captured */
-  uint64_t dims;      /* digest of the dimensions, of a program that sends messages */
+  uint64_t dims;      /* digest of the dimensions, of steps with messages or copies */
+  uint64_t copied;    /* digest of the addresses of tensors that are copied */
 } collc_nodes;
 
 /*
@@ -367,7 +403,8 @@ int collc_capture(collc_handle *handle, const collc_program *program, const void
 
 /*
  * Gives the nodes of an executable graph (CUgraphExec) other arguments. COLLC_ERROR_ARGUMENT where the plan has other steps for
- * their dimensions than those that were captured, or other dimensions are given to a program that sends messages. Called by NAME_update.
+ * their dimensions than those that were captured, or where those steps have messages or copies and dimensions, or addresses of tensors that
+ * are copied, are others. Called by NAME_update.
  */
 int collc_update(collc_handle *handle, const collc_program *program, const void *arguments, const collc_nodes *nodes, void *graph_exec,
                  collc_error *error);

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .gpu import Gpu
     from .launch import LoadedProgram
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 #: Bytes of an element, by dtype.
 DTYPE_BYTES: Mapping[str, int] = {
@@ -101,6 +101,8 @@ class Buffer:
     dtype: str
     shape: tuple[Extent, ...]
     symmetric: bool
+    #: Name of the target's memory that it is, which others have, too; None: the kernel's own.
+    memory: str | None = None
 
     @property
     def is_tensor(self) -> bool:
@@ -153,6 +155,8 @@ class Target:
     kernels: tuple[Kernel, ...]
     by: Extent
     choices: tuple[Mapping[str, Any], ...]
+    #: What kernels and copies share.
+    memories: tuple[Buffer, ...] = ()
 
     @property
     def capability(self) -> tuple[int, int, str]:
@@ -272,7 +276,7 @@ def _target(entry: Mapping[str, Any]) -> Target:
             cubin=k["files"]["cubin"],
             cubin_sha256=k["cubinSha256"],
             buffers=tuple(
-                Buffer(b["name"], b["role"], b["dtype"], tuple(b["shape"]), b["symmetric"]) for b in k["buffers"]
+                Buffer(b["name"], b["role"], b["dtype"], tuple(b["shape"]), b["symmetric"], b.get("memory")) for b in k["buffers"]
             ),
             parameters=tuple(k["parameters"]),
             block_threads=k["blockThreads"],
@@ -285,7 +289,8 @@ def _target(entry: Mapping[str, Any]) -> Target:
         )
         for k in entry["kernels"]
     )
-    return Target(entry["arch"], kernels, entry["plan"]["by"], tuple(entry["plan"]["choices"]))
+    memories = tuple(Buffer(m["name"], "scratch", m["dtype"], tuple(m["shape"]), True) for m in entry.get("memory", ()))
+    return Target(entry["arch"], kernels, entry["plan"]["by"], tuple(entry["plan"]["choices"]), memories)
 
 
 class Artifacts:

@@ -30,12 +30,13 @@ class _Access(ctypes.Structure):
     _fields_ = [("location", _Location), ("flags", c_int)]
 
 
-_PINNED = _DESCRIPTOR = _ON_DEVICE = _RECOMMENDED = _NON_BLOCKING = 1
+_PINNED = _DESCRIPTOR = _ON_DEVICE = _RECOMMENDED = NON_BLOCKING = 1
+DISABLE_TIMING, UNIFIED = 2, 4  # CUevent_flags, CUmemorytype
 _READ_WRITE = 3
 _PORTABLE_AND_MAPPED = 1 | 2
 
 # CUdevice_attribute
-MAX_THREADS, MULTIPROCESSORS, MAJOR, MINOR, COOPERATIVE, MAX_SHARED = 1, 16, 75, 76, 95, 97
+MAX_THREADS, MAX_PITCH, MULTIPROCESSORS, MAJOR, MINOR, COOPERATIVE, MAX_SHARED = 1, 11, 16, 75, 76, 95, 97
 _VMM_SUPPORTED, _DESCRIPTORS_SUPPORTED = 102, 103
 
 
@@ -58,6 +59,18 @@ class LaunchConfig(ctypes.Structure):
     ]  # fmt: skip
 
 
+class RowsCopy(ctypes.Structure):
+    """CUDA_MEMCPY2D_v2"""
+
+    _fields_ = [
+        ("source_x", c_size_t), ("source_y", c_size_t), ("source_type", c_int), ("source_host", c_void_p),
+        ("source", c_uint64), ("source_array", c_void_p), ("source_pitch", c_size_t),
+        ("target_x", c_size_t), ("target_y", c_size_t), ("target_type", c_int), ("target_host", c_void_p),
+        ("target", c_uint64), ("target_array", c_void_p), ("target_pitch", c_size_t),
+        ("width", c_size_t), ("height", c_size_t),
+    ]  # fmt: skip
+
+
 _CALLS: dict[str, list[Any]] = {
     "cuInit": [c_uint],
     "cuDriverGetVersion": [POINTER(c_int)],
@@ -69,7 +82,13 @@ _CALLS: dict[str, list[Any]] = {
     "cuCtxGetCurrent": [POINTER(c_void_p)],
     "cuCtxSetCurrent": [c_void_p],
     "cuStreamCreate": [POINTER(c_void_p), c_uint],
+    "cuStreamDestroy_v2": [c_void_p],
     "cuStreamSynchronize": [c_void_p],
+    "cuStreamWaitEvent": [c_void_p, c_void_p, c_uint],
+    "cuStreamGetCaptureInfo_v2": [c_void_p, POINTER(c_int), POINTER(c_uint64), c_void_p, c_void_p, c_void_p],
+    "cuEventCreate": [POINTER(c_void_p), c_uint],
+    "cuEventDestroy_v2": [c_void_p],
+    "cuEventRecord": [c_void_p, c_void_p],
     "cuModuleLoadData": [POINTER(c_void_p), c_char_p],
     "cuModuleUnload": [c_void_p],
     "cuModuleGetFunction": [POINTER(c_void_p), c_void_p, c_char_p],
@@ -86,6 +105,8 @@ _CALLS: dict[str, list[Any]] = {
     "cuMemsetD8Async": [c_uint64, c_uint8, c_size_t, c_void_p],
     "cuMemcpyHtoDAsync_v2": [c_uint64, c_void_p, c_size_t, c_void_p],
     "cuMemcpyDtoHAsync_v2": [c_void_p, c_uint64, c_size_t, c_void_p],
+    "cuMemcpyDtoDAsync_v2": [c_uint64, c_uint64, c_size_t, c_void_p],
+    "cuMemcpy2DAsync_v2": [POINTER(RowsCopy), c_void_p],
     "cuMemHostAlloc": [POINTER(c_void_p), c_size_t, c_uint],
     "cuMemFreeHost": [c_void_p],
     "cuMemHostGetDevicePointer_v2": [POINTER(c_uint64), c_void_p, c_uint],
@@ -180,7 +201,7 @@ class Gpu:
         """A stream, made when it is first asked for."""
         if self._stream is None:
             self._stream = c_void_p()
-            self.call("cuStreamCreate", byref(self._stream), _NON_BLOCKING)
+            self.call("cuStreamCreate", byref(self._stream), NON_BLOCKING)
         return self._stream.value or 0
 
     def attribute(self, which: int) -> int:

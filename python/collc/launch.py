@@ -10,9 +10,11 @@ from typing import Any, Mapping, Sequence
 
 from . import gpu as _gpu
 from .artifacts import DTYPE_BYTES, Buffer, Dims, Kernel, Program, Tensor, evaluate
+from .copies import Copies, CopyLanes, Step, prepare_copies
 from .dlpack import DeviceTensor
 from .errors import CollcError, DeviceError, RequirementError, WaitTimeout
 from .gpu import Gpu, LaunchAttribute, LaunchConfig, SymmetricMemory, pointers_of
+from .prepared import KernelCall, Prepared
 from .tensor_maps import tensor_maps
 
 _STATIC_SHARED, _DYNAMIC_SHARED = 1, 8  # CUfunction_attribute
@@ -32,30 +34,6 @@ class _Loaded:
     #: Bytes reserved for each buffer of the workspace, and where it lies in the symmetric or in the local one.
     reserved: dict[str, int] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Call:
-    """One kernel with its arguments, which the driver copies at each launch."""
-
-    function: c_void_p
-    config: LaunchConfig
-    arguments: Any
-    held: list[Any]
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A program with dimensions and tensors, for as long as it stays loaded and they stay where they are."""
-
-    gpu: Gpu
-    calls: tuple[_Call, ...]
-
-    def launch(self, stream: int) -> None:
-        """Enqueues it on a CUstream."""
-        for call in self.calls:
-            call.config.stream = stream
-            self.gpu.call("cuLaunchKernelEx", byref(call.config), call.function, call.arguments, None)
 
 
 class LoadedProgram:
@@ -110,13 +88,17 @@ class LoadedProgram:
         self._timeout_ns = c_uint64(round(timeout * 1e9))
         self._rank = ctypes.c_int32(rank)
         self._kernels: list[_Loaded] = []
-        self._plans: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+        self._plans: dict[tuple[int, ...], list[tuple[int, int] | Step]] = {}
+        self._lanes: CopyLanes | None = None
+        #: Bytes reserved for what kernels and copies share, and where it lies in the symmetric workspace.
+        self._memories: dict[str, tuple[int, int]] = {}
         self._workspace: Sequence[int] | None = None
         self._local = self._status_host = 0
         self.symmetric_bytes = self._local_bytes = 0
         try:
             for index, kernel in enumerate(target.kernels):
                 self._load(index, kernel)
+            self._lanes = CopyLanes(gpu, target, rank, program.ranks)
             self.reserve(shapes or [{}])
             status_bytes = 4 * _STATUS_WORDS * len(target.kernels)
             self._status_host, self._status = gpu.allocate_host(status_bytes)
@@ -152,7 +134,7 @@ class LoadedProgram:
         holds = resident.value * gpu.attribute(_gpu.MULTIPROCESSORS)
         if holds == 0:
             raise DeviceError(f"{symbol} does not fit on GPU {device}: not one block of {kernel.block_threads} threads")
-        steps = [step for choice in self.target.choices for step in choice["steps"] if step["kernel"] == index]
+        steps = [step for choice in self.target.choices for step in choice["steps"] if step.get("kernel") == index]
         blocks = max((step["maxBlocks"] for step in steps), default=1)
         blocks = min(blocks, self.max_blocks or blocks)
         if kernel.cooperative and blocks > holds:
@@ -176,6 +158,10 @@ class LoadedProgram:
         self.symmetric_bytes = self._local_bytes = 0
         self._workspace = None
         self._plans.clear()
+        for memory in self.target.memories:
+            reserved = max(memory.bytes(dims) for dims in shapes)
+            self._memories[memory.name] = (reserved, self.symmetric_bytes)
+            self.symmetric_bytes += _rounded(reserved)
         for loaded in self._kernels:
             self._place(loaded, shapes)
         if self._local:
@@ -186,30 +172,31 @@ class LoadedProgram:
 
     def fits(self, dims: Dims) -> bool:
         """Whether the workspace is large enough for launches with these dimensions."""
-        return all(
-            buffer.is_tensor or buffer.bytes(dims) <= loaded.reserved[buffer.name]
-            for loaded in self._kernels
-            for buffer in loaded.kernel.buffers
+        return all(memory.bytes(dims) <= self._memories[memory.name][0] for memory in self.target.memories) and all(
+            self._holds(loaded, dims) for loaded in self._kernels
         )
+
+    def _holds(self, loaded: _Loaded, dims: Dims) -> bool:
+        """Whether the kernel's own buffers are large enough."""
+        return all(buffer.bytes(dims) <= loaded.reserved[buffer.name] for buffer in loaded.kernel.buffers if buffer.name in loaded.reserved)
 
     def _place(self, loaded: _Loaded, shapes: Sequence[Dims]) -> None:
         for buffer in loaded.kernel.buffers:
-            if buffer.is_tensor:
+            if buffer.is_tensor or buffer.memory is not None:
                 continue
             reserved = max(buffer.bytes(dims) for dims in shapes)
-            rounded = -(-reserved // _ALIGNMENT) * _ALIGNMENT
             loaded.reserved[buffer.name] = reserved
             if buffer.symmetric:
                 loaded.offsets[buffer.name] = self.symmetric_bytes
-                self.symmetric_bytes += rounded
+                self.symmetric_bytes += _rounded(reserved)
             else:
                 loaded.offsets[buffer.name] = self._local_bytes
-                self._local_bytes += rounded
+                self._local_bytes += _rounded(reserved)
 
     @property
     def fingerprint(self) -> bytes:
         """Equal on all ranks that run the same code, reserved for the same shapes: 32 bytes."""
-        parts = [self.program.name, self.target.arch, str(self.max_blocks)]
+        parts = [self.program.name, self.target.arch, str(self.max_blocks), *(str(size) for size, _ in self._memories.values())]
         for loaded in self._kernels:
             parts += [loaded.kernel.cubin_sha256, *(str(size) for size in loaded.reserved.values())]
         return hashlib.sha256("\n".join(parts).encode()).digest()
@@ -239,23 +226,26 @@ class LoadedProgram:
             raise CollcError(f"{self.program.name} has no workspace: call attach, or collc.connect")
         return self._workspace
 
-    def _plan(self, dims: Dims) -> list[tuple[int, int]]:
-        """Kernels and their blocks for these dimensions, which are checked once."""
+    def _plan(self, dims: Dims) -> list[tuple[int, int] | Step]:
+        """Kernels and their blocks for these dimensions, which are checked once, and copies between them."""
         key = tuple(dims.get(name, -1) for name in self.program.dims)
         known = self._plans.get(key)
         if known is not None and len(dims) == len(key):
             return known
         self.program.check(dims)
-        plan = []
-        for step in self.target.steps(dims):
-            loaded = self._kernels[step["kernel"]]
-            for buffer in loaded.kernel.buffers:
-                if not buffer.is_tensor and buffer.bytes(dims) > loaded.reserved[buffer.name]:
-                    values = ", ".join(f"{name}={value}" for name, value in dims.items())
-                    raise RequirementError(f"{self.program.name} has no room for {values}: give these dimensions to load as one of shapes")
-            work = max([1, *(evaluate(extent, dims) for extent in loaded.kernel.work)])
-            blocks = min(work, step["maxBlocks"], self.max_blocks or work)
-            plan.append((step["kernel"], blocks))
+        plan: list[tuple[int, int] | Step] = []
+        steps = self.target.steps(dims)
+        launches = [self._kernels[step["kernel"]] for step in steps if step["kind"] == "launch"]
+        shared = (memory.bytes(dims) <= self._memories[memory.name][0] for memory in self.target.memories)
+        if not all(shared) or not all(self._holds(loaded, dims) for loaded in launches):
+            values = ", ".join(f"{name}={value}" for name, value in dims.items())
+            raise RequirementError(f"{self.program.name} has no room for {values}: give these dimensions to load as one of shapes")
+        for step in steps:
+            if step["kind"] == "copy":
+                plan.append(step)
+                continue
+            work = max([1, *(evaluate(extent, dims) for extent in self._kernels[step["kernel"]].kernel.work)])
+            plan.append((step["kernel"], min(work, step["maxBlocks"], self.max_blocks or work)))
         if len(self._plans) >= _MOST_PLANS:
             self._plans.clear()
         self._plans[key] = plan
@@ -294,15 +284,32 @@ class LoadedProgram:
         values = numbers or {}
         if set(values) != set(self.program.numbers):
             raise RequirementError(f"{self.program.name} takes the numbers {', '.join(self.program.numbers) or 'none'}")
-        calls = []
-        for index, blocks in plan:
+        assert self._lanes is not None
+        calls: list[KernelCall | Copies] = []
+        for step in plan:
+            if not isinstance(step, tuple):
+                calls.append(self._copies(step, given, dims, workspace))
+                continue
+            index, blocks = step
             loaded = self._kernels[index]
             kernel = loaded.kernel
             known = kernel.with_lengths(dims)
             held = [self._argument(index, parameter, given, known, values, workspace) for parameter in kernel.parameters]
             arguments = (c_void_p * len(held))(*(ctypes.addressof(each) for each in held))
-            calls.append(_Call(loaded.function, self._config(kernel, blocks), arguments, held))
-        return Prepared(self.gpu, tuple(calls))
+            calls.append(KernelCall(loaded.function, self._config(kernel, blocks), arguments, held))
+        return Prepared(self.gpu, tuple(calls), self._lanes)
+
+    def _copies(self, step: Step, given: Mapping[str, Sequence[int]], dims: Dims, workspace: Sequence[int]) -> Copies:
+        """What this rank copies in a step."""
+        assert self._lanes is not None
+        dtypes = {name: tensor.dtype for name, tensor in self.program.tensors.items()}
+        dtypes.update((memory.name, memory.dtype) for memory in self.target.memories)
+
+        def place(end: Step) -> int:
+            name, rank = end["tensor"], end["rank"]
+            return workspace[rank] + self._memories[name][1] if end.get("isMemory") else given[name][rank]
+
+        return prepare_copies(step, self.rank, self.program.ranks, dtypes, place, dims, self._lanes.most_pitch)
 
     def _config(self, kernel: Kernel, blocks: int) -> LaunchConfig:
         """Grid, blocks and attributes of a launch; the stream is each launch's own."""
@@ -390,6 +397,8 @@ class LoadedProgram:
     ) -> Sequence[int]:
         if buffer.is_tensor:
             return given[buffer.name]
+        if buffer.memory is not None:
+            return [start + self._memories[buffer.memory][1] for start in workspace]
         offset = loaded.offsets[buffer.name]
         starts = workspace if buffer.symmetric else [self._local] * self.program.ranks
         return [start + offset for start in starts]
@@ -416,8 +425,14 @@ class LoadedProgram:
         """Frees what loading made; the workspace is the caller's. Nothing may be running."""
         while self._kernels:
             self.gpu.call("cuModuleUnload", self._kernels.pop().module)
+        if self._lanes is not None:
+            self._lanes.close()
         if self._local:
             self.gpu.free(self._local)
         if self._status_host:
             self.gpu.free_host(self._status_host)
         self._local = self._status_host = 0
+
+
+def _rounded(count: int) -> int:
+    return -(-count // _ALIGNMENT) * _ALIGNMENT

@@ -8,7 +8,8 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from .artifacts import Dims, Extent, evaluate, holds, names_in, rule_text
 from .errors import FileError
-from .launch import LoadedProgram, Prepared
+from .launch import LoadedProgram
+from .prepared import Prepared
 from .torch_memory import TORCH_DTYPES
 
 import torch  # noqa: E402 - torch_memory says what is missing where there is none

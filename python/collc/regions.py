@@ -13,8 +13,9 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from .artifacts import Dims
 from .artifacts import open as open_artifacts
 from .errors import CollcError, FileError
-from .launch import LoadedProgram, Prepared
+from .launch import LoadedProgram
 from .partition import Binding, Launch, Partition, Slot, Step
+from .prepared import Prepared
 from .torch_memory import TorchMemory
 
 import torch  # noqa: E402 - torch_memory says what is missing where there is none

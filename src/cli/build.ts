@@ -43,8 +43,8 @@ interface BuildOptions {
   readonly json?: boolean;
 }
 
-/** Measured plans, of what programs for hosts without collc can have. */
-const tuned = tunedFromDisk(undefined, { withEngines: false });
+/** Measured plans, without libraries, which hosts without collc do not have. */
+const tuned = tunedFromDisk();
 
 /** The command, printing to `io`. */
 export function buildCommand(io: Io): Command {
@@ -83,7 +83,7 @@ export function buildCommand(io: Io): Command {
     .addHelpText(
       "after",
       `
-Writes NAME.h and NAME.c for each program, PREFIX_programs.h and .c with the table of all, collc.h and collc.c that load and launch
+Writes NAME.h and NAME.c for each program, PREFIX_programs.h and .c with the table of all, collc.h, collc.c and collc_copies.* that load and launch
 them, .cu, .ptx and .cubin of each kernel and architecture, and manifest.json. Files appear together when everything has worked.
 ` +
         examples(
@@ -156,7 +156,6 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
                 mapping: options.mapping,
                 resolve: imports,
                 library,
-                engines: false,
                 broadcasts: false,
                 reach: options.reach,
                 roundPartialSums: options.roundPartialSums,

@@ -91,11 +91,11 @@ async function run(io: Io, file: string, options: LowerCommandOptions): Promise<
     throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
   const common = { ranks, machine, fuse: options.fuse, caller: options.caller, library: libraryFromDisk, resolve: importsFromDisk }; // prettier-ignore
   const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) };
-  // Programs for hosts without collc have no steps of copy engines, and none of NCCL's broadcasts.
-  const engines = options.build === undefined ? {} : { engines: false, broadcasts: false };
-  const found = conversionsFromDisk(machine, { withEngines: options.build === undefined });
+  // Programs for hosts without collc have none of NCCL's broadcasts.
+  const messages = options.build === undefined ? {} : { broadcasts: false };
+  const found = conversionsFromDisk(machine);
   const conversions = found === null ? {} : { conversions: found };
-  const lowered = lower(fx, { ...common, ...measured, ...conversions, ...engines, arch });
+  const lowered = lower(fx, { ...common, ...measured, ...conversions, ...messages, arch });
   if (options.build !== undefined) await build(io, lowered, machine, options.build, arch);
   io.out.write(
     options.json === true ? JSON.stringify(loweredToJson(lowered), null, 2) + "\n" : partitionReport(lowered),

@@ -186,7 +186,7 @@ interface WayToDo {
 const PACKETS = "packets";
 const COPIES = "copies";
 /** Whether a way of this name has steps that copy engines carry out. */
-export function usesCopyEngines(way: string): boolean {
+function usesCopyEngines(way: string): boolean {
   return way.endsWith(`+${COPIES}`);
 }
 
@@ -222,7 +222,6 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
   )
     return [plain];
   const packets = one(`${name}+${PACKETS}`, `_${PACKETS}`, { transfers: "staged", protocol: "packet" }, name);
-  if (options.engines === false) return [plain, packets];
   // Between kernels nothing is multiplied meanwhile: beside a product engines copy what it awaits.
   const engines = hasProduct(kernel) ? "beside" : "engine";
   return [plain, packets, one(`${name}+${COPIES}`, `_${COPIES}`, { copies: engines }, name)];

@@ -12,7 +12,7 @@ export {
   type Variant,
   withMapping,
 } from "./compiled.js";
-export { compile, usesCopyEngines, withNamedLengths } from "./driver.js";
+export { compile, withNamedLengths } from "./driver.js";
 export { type CompileOptions, DEFAULT_ARCH, MAX_WORLD } from "./options.js";
 export { DEFAULT_PASS_OPTIONS, type PassOptions } from "./passes/options.js";
 export { PIPELINE } from "./passes/pipeline.js";

@@ -85,6 +85,25 @@ export interface CopyStep {
   readonly copies: readonly (readonly Copy[])[];
 }
 
+/** Most copies of a step that go on at a time: one in own memory, and some to peers. */
+export const COPY_LANES = 4;
+
+/**
+ * What a rank copies in a step that is not `beside`, by lanes: lanes go on side by side, and in one of them a copy after the other. Empty ones
+ * are left out where no copy of theirs has an element; with one left, there is nothing to go on beside it.
+ */
+export function copyLanesOf(copies: readonly Copy[], rank: number, world: number): readonly (readonly Copy[])[] {
+  const far = ({ from, to }: Copy): number => (from.rank === rank ? to.rank : from.rank);
+  const behind = (copy: Copy): number => (far(copy) - rank + world) % world;
+  // Each rank begins with the peer behind it, so that no port is everybody's first.
+  const ordered = [...copies].sort((a, b) => behind(a) - behind(b));
+  const peers = [...new Set(ordered.map(far))].filter((peer) => peer !== rank);
+  const lanes: Copy[][] = Array.from({ length: COPY_LANES }, () => []);
+  for (const copy of ordered)
+    lanes[far(copy) === rank ? 0 : 1 + (peers.indexOf(far(copy)) % (COPY_LANES - 1))]!.push(copy);
+  return lanes;
+}
+
 /** One side of a message: a run of elements of the program's memory, on the rank that sends or receives it. */
 export interface MessageEnd {
   /** The rank at the other side. */

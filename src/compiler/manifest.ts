@@ -282,7 +282,7 @@ export interface Manifest extends Signature {
   readonly arch: string;
   /** Float dtypes narrower than those of all inputs through which a kernel sends values: as exact as the result can be. */
   readonly roundings: readonly DType[];
-  /** Inputs and outputs that peers access in some kernel, so that they must lie in symmetric memory. */
+  /** Inputs and outputs that peers access in some kernel or copy, so that they must lie in symmetric memory. */
   readonly symmetric: readonly string[];
   readonly kernels: readonly KernelManifest[];
   /** Ranks that share addresses, in runs of so many consecutive ones; absent: all of them. */

@@ -44,8 +44,6 @@ export interface CompileOptions {
   readonly machine?: Machine;
   /** Which ranks share addresses; by default those that the machine's description says, or all. */
   readonly reach?: Reach;
-  /** Whether a program may have steps that copy engines carry out, where the model or a measurement says that they are faster; by default it may. */
-  readonly engines?: boolean;
   /** Whether messages may be broadcasts of the library that carries them, where the model says that these are faster; by default they may. */
   readonly broadcasts?: boolean;
   /**
@@ -93,7 +91,6 @@ const RULES: Readonly<Record<keyof CompileOptions, Rule>> = {
   machine: (value) =>
     isRecord(value) && architecture(value["arch"]) === null ? null : "one of MACHINES, or like them",
   reach: record({ ranksPerDomain: wholeNumber(1, EVERYBODY) }),
-  engines: yesOrNo,
   broadcasts: yesOrNo,
   roundPartialSums: yesOrNo,
   sms: wholeNumber(1, 2 ** 16),

@@ -1,10 +1,12 @@
 /** Steps of programs that copy engines carry out, with no multiprocessor: side by side between launches, or one after the other beside them. */
 import {
   type Copy,
+  COPY_LANES,
   type CopyEnd,
   type CopyStep,
   type DimValues,
   DTYPES,
+  copyLanesOf,
   type Manifest,
   rowsOf,
 } from "../compiler/index.js";
@@ -17,8 +19,6 @@ import type { SharedMemory } from "./message-steps.js";
 import { type DevicePointer, type EventHandle, native, type StreamHandle } from "./native.js";
 import { requireContiguous } from "./tensor-shape.js";
 
-/** Most copies that go on at a time: one in own memory, and some to peers. */
-const LANES = 4;
 /** CU_DEVICE_ATTRIBUTE_MAX_PITCH: the largest distance of rows that one call of the driver takes, in bytes. */
 const MOST_PITCH = 2 ** 31 - 1;
 
@@ -52,7 +52,7 @@ export class CopyLanes {
     };
     try {
       const begin = event();
-      this.streams = Array.from({ length: LANES }, lane);
+      this.streams = Array.from({ length: COPY_LANES }, lane);
       this.ends = this.streams.map(event);
       this.begin = begin;
     } catch (error) {
@@ -134,17 +134,7 @@ export function prepareCopies(
     };
     return { enqueue, release: () => {} };
   }
-  const lanes: Call[][] = Array.from({ length: LANES }, () => []);
-  const far = ({ from, to }: Copy): number => (from.rank === rank ? to.rank : from.rank);
-  // Each rank begins with the peer behind it, so that no port is everybody's first.
-  const ordered = [...copies[rank]!].sort(
-    (a, b) => ((far(a) - rank + world) % world) - ((far(b) - rank + world) % world),
-  );
-  const peers = [...new Set(ordered.map(far))].filter((peer) => peer !== rank);
-  for (const copy of ordered) {
-    const lane = far(copy) === rank ? 0 : 1 + (peers.indexOf(far(copy)) % (LANES - 1));
-    lanes[lane]!.push(...callsFor(copy));
-  }
+  const lanes = copyLanesOf(copies[rank]!, rank, world).map((lane) => lane.flatMap(callsFor));
   const used = lanes.filter((calls) => calls.length > 0);
   const each = (lane: number, stream: StreamHandle): void => {
     for (const call of used[lane]!) enqueueCall(stream, call);

@@ -3,15 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MeasuredConversions } from "../compiler/graph/index.js";
-import {
-  type DType,
-  type Machine,
-  machinesOf,
-  NCCL_WAY,
-  type Tuned,
-  type TunedChoice,
-  usesCopyEngines,
-} from "../compiler/index.js";
+import { type DType, type Machine, machinesOf, NCCL_WAY, type Tuned, type TunedChoice } from "../compiler/index.js";
 import { writeFileAtomic } from "./atomic-file.js";
 import { libraryFromDisk } from "./imports.js";
 import { cacheDirectory } from "./jit-cache.js";
@@ -107,26 +99,21 @@ function choicesAmong({ choices, measured }: TunedPlan, isTaken: (way: string) =
 interface TunedOptions {
   /** NCCL's own collectives, for groups on GPUs. Default: no. */
   readonly withLibraries?: boolean;
-  /** Steps of copy engines; programs for hosts without collc have none. Default: yes. */
-  readonly withEngines?: boolean;
 }
 
 /** Measured plans, for the option `tuned` of a compilation; none for files of the library that have changed since. */
-export function tunedFromDisk(
-  path = tuneFilePath(),
-  { withLibraries = false, withEngines = true }: TunedOptions = {},
-): Tuned {
+export function tunedFromDisk(path = tuneFilePath(), { withLibraries = false }: TunedOptions = {}): Tuned {
   let file: TuneFile | null | undefined;
   return (conversion, dtype, ranks) => {
     if (file === undefined) file = readTuneFile(path);
-    return file === null ? null : choicesIn(file, takenBy({ withLibraries, withEngines }), conversion, dtype, ranks);
+    return file === null ? null : choicesIn(file, takenBy({ withLibraries }), conversion, dtype, ranks);
   };
 }
 
 const takenBy =
-  ({ withLibraries = false, withEngines = true }: TunedOptions) =>
+  ({ withLibraries = false }: TunedOptions) =>
   (way: string): boolean =>
-    (withLibraries || way !== NCCL_WAY) && (withEngines || !usesCopyEngines(way));
+    withLibraries || way !== NCCL_WAY;
 
 /** What was measured of a conversion, if its files of the library are still the same. */
 function planIn({ plans }: TuneFile, conversion: string, dtype: DType, ranks: number): TunedPlan | null {

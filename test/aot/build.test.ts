@@ -52,8 +52,8 @@ describe.runIf(hasFakes)("a folder", () => {
       "coll_push_of_all_gather_w2_bf16",
       "coll_push_of_all_to_all_w2_bf16",
     ]);
-    // collc.h and .c, the table's, the manifest; of each program two files, and three for each of two architectures.
-    expect(names).toHaveLength(5 + 3 * (2 + 2 * 3));
+    // The runtime's four, the table's two, the manifest; of each program two files, and three for each of two architectures.
+    expect(names).toHaveLength(7 + 3 * (2 + 2 * 3));
     for (const program of programs) {
       expect(program.targets.map((t) => t.arch)).toEqual(["sm_80", "sm_90a"]);
       for (const { files: own, cubinSha256, cubinBytes } of program.targets.flatMap((t) => t.kernels)) {
@@ -321,11 +321,11 @@ describe("the schema", () => {
   });
 
   test("says where a manifest is wrong", () => {
-    expect(manifestProblem({ formatVersion: 7, prefix: "coll", programs: [] })).toBeNull();
+    expect(manifestProblem({ formatVersion: 8, prefix: "coll", programs: [] })).toBeNull();
     expect(manifestProblem({ formatVersion: 3, prefix: "coll", programs: [] })).toMatch(
       /formatVersion must be equal to constant/,
     );
-    expect(manifestProblem({ formatVersion: 7, prefix: "coll", programs: [{ name: "x" }] })).toMatch(
+    expect(manifestProblem({ formatVersion: 8, prefix: "coll", programs: [{ name: "x" }] })).toMatch(
       /programs\/0 must have/,
     );
     expect(manifestProblem(null)).toMatch(/it must be object/);

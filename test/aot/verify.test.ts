@@ -61,7 +61,7 @@ describe.runIf(hasFakes)("a folder", () => {
       expect(await collc(["build", ...args, "-o", out])).toMatchObject({ code: 0 });
     const { code, out: said, err } = await collc(["build", "--verify", out]);
     expect([code, err]).toEqual([0, ""]);
-    expect(said).toBe(`✓ ${out}: ${readdirSync(out).filter((n) => n.endsWith(".h")).length - 2} programs for sm_80, sm_90a, all ${readdirSync(out).length} files as they were built\n`); // prettier-ignore
+    expect(said).toBe(`✓ ${out}: ${readdirSync(out).filter((n) => n.endsWith(".h")).length - 3} programs for sm_80, sm_90a, all ${readdirSync(out).length} files as they were built\n`); // prettier-ignore
     // What lies there besides is nobody's business.
     writeFileSync(join(out, "notes.txt"), "mine");
     expect((await problemsOf(out)).problems).toEqual([]);
@@ -123,7 +123,7 @@ describe.runIf(hasFakes)("a folder", () => {
   });
 
   test.for<[string, (manifest: Json) => void, readonly (readonly [pointer: string, message: string])[]]>([
-    ["another version of the format", (m) => { m.formatVersion = 4; m.programs = 7; }, [["/formatVersion", "is 4, and this collc reads 7"]]],
+    ["another version of the format", (m) => { m.formatVersion = 4; m.programs = 7; }, [["/formatVersion", "is 4, and this collc reads 8"]]],
     ["a number that is text", (m) => (m.programs[0].ranks = "two"), [["/programs/0/ranks", 'is "two", and must be of type integer']]],
     ["no plan", (m) => delete m.programs[1].targets[0].plan, [["/programs/1/targets/0", "lacks 'plan'"]]],
     ["what nobody reads", (m) => (m.programs[0].color = "red"), [["/programs/0", "has 'color', which nobody reads"]]],
@@ -179,7 +179,7 @@ describe.runIf(hasFakes)("a folder", () => {
 });
 
 test("any value is a manifest or is not, and no other", () => {
-  for (const value of [null, 7, "x", [], {}, { formatVersion: 7 }, { formatVersion: 7, prefix: "p", programs: [null] }])
+  for (const value of [null, 7, "x", [], {}, { formatVersion: 8 }, { formatVersion: 8, prefix: "p", programs: [null] }])
     expect(manifestProblems(value).length, JSON.stringify(value)).toBeGreaterThan(0);
-  expect(manifestProblems({ formatVersion: 7, prefix: "coll", programs: [] })).toEqual([]);
+  expect(manifestProblems({ formatVersion: 8, prefix: "coll", programs: [] })).toEqual([]);
 });

@@ -38,7 +38,7 @@ const jobs = list(options.ranks).flatMap((ranks) =>
     if (suite === "runtime") return perBackend(200);
     if (suite === "faults") return Number(ranks) < 2 ? [] : perBackend(150);
     // Ranks of the examples need GPUs of their own.
-    if (suite === "aot") return Number(ranks) < 2 ? [] : [{ suite, ranks, backend: "cuda", args: [], seconds: 200 }];
+    if (suite === "aot") return Number(ranks) < 2 ? [] : [{ suite, ranks, backend: "cuda", args: [], seconds: 240 }];
     // The library, and programs of what the language has beyond it.
     return [
       { suite, ranks, backend: "cuda", args: ["--quick"], seconds: 200 },

@@ -1,8 +1,8 @@
 // What `collc build` makes, on GPUs, without Node: builds the programs for the GPUs that are here, compiles examples/c and
 // examples/cpp, and runs them, short and long, through every kernel of the plan; then the Python package by itself, with
-// tensors of other libraries, and beside PyTorch.
+// tensors of other libraries, and beside PyTorch; and programs whose copies the copy engines carry out, in C and in Python.
 //
-//   node test/gpu/aot.mjs --ranks 4 [--programs all_reduce,all_reduce/one_shot] [--examples c,cpp,python,dlpack,pytorch] [--out rows.jsonl]
+//   node test/gpu/aot.mjs --ranks 4 [--programs all_reduce,all_reduce/one_shot] [--examples c,cpp,python,copies,dlpack,pytorch] [--out rows.jsonl]
 //
 // Needs a C and a C++ compiler, NVRTC, python3, for cpp NCCL 2.29 or newer, and for pytorch PyTorch 2.9 or newer.
 import { execFile, execFileSync, spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
   options: {
     ranks: { type: "string", default: "2" },
     programs: { type: "string", default: "all_reduce,all_reduce/one_shot,all_reduce/two_shot" },
-    examples: { type: "string", default: "c,cpp,python,dlpack,pytorch" },
+    examples: { type: "string", default: "c,cpp,python,copies,dlpack,pytorch" },
     elements: { type: "string", default: "7,1000,40003,1000003,8388608" },
     seconds: { type: "string", default: "60" },
     out: { type: "string" },
@@ -76,23 +76,55 @@ const environment = {
   PYTHONDONTWRITEBYTECODE: "1",
 };
 
-/** Ranks as processes of python3, without PyTorch. */
-async function runPython() {
+/** Programs with copies: between two kernels, and beside a product; of each what is copied, and who waits for it. */
+const copied = { "all_gather/push": "engine", "matmul/all_gather": "beside" };
+
+/** Launched, replayed, and refused, in C and in processes of python3. */
+async function runCopies() {
+  const out = path.join(folder, "copies");
+  for (const [name, copies] of Object.entries(copied)) {
+    const mapping = ["--mapping", JSON.stringify({ copies }), "--root", path.join(root, "kernels")];
+    const args = ["--ranks", options.ranks, "--dtype", "bf16", "--arch", arch, ...mapping, "-o", out];
+    const file = path.join(root, "kernels", `${name}.coll`);
+    execFileSync(process.execPath, [path.join(root, "dist/src/cli/main.js"), "build", file, ...args], {
+      encoding: "utf8",
+    });
+  }
+  const program = path.join(folder, "run-copies");
+  const own = ["ranks.c", "memory.c"].map((name) => path.join(examples, "c", name));
+  const made = readdirSync(out).filter((name) => name.endsWith(".c")).map((name) => path.join(out, name)); // prettier-ignore
+  const sources = [path.join(root, "test/gpu/copies.c"), ...own, ...made];
+  const flags = ["-std=gnu99", "-O2", `-I${out}`, `-I${path.join(examples, "c")}`];
+  execFileSync(process.env.CC ?? "cc", [...flags, ...sources, "-o", program, "-ldl"]);
+  for (const name of Object.keys(copied)) {
+    const began = performance.now();
+    const ran = spawnSync(program, ["--program", name, "--ranks", options.ranks, "--folder", out], {
+      ...{ encoding: "utf8", timeout: Number(options.seconds) * 1000, env: environment },
+    });
+    const told = ran.stdout.split("\n").filter((line) => line.endsWith(": 0 wrong, other addresses refused")).length;
+    const isRight = ran.status === 0 && told === Number(options.ranks);
+    const problems = isRight ? [] : [`ends with ${ran.signal ?? ran.status}\n${ran.stderr}${ran.stdout}`];
+    report(`copies in C: ${name}`, problems, Math.round(performance.now() - began));
+    await runPython(`copies in Python: ${name}`, ([rank, run]) => {
+      const args = [path.join(root, "test/gpu/copies.py"), name, rank, options.ranks, run, out];
+      return [args, (said) => said.startsWith(`rank ${rank}: ${name}, `) && said.endsWith(": 0 wrong\n")];
+    });
+  }
+}
+
+/** Ranks as processes of python3. @param of gives, of a rank and a folder for the run, arguments and whether what is said is right */
+async function runPython(name, of) {
   const began = performance.now();
   const run = mkdtempSync(path.join(folder, "run-"));
   const ranks = Array.from({ length: Number(options.ranks) }, (_, rank) => {
-    const args = [path.join(root, "test/python/rank.py"), "gpu", rank, options.ranks, run, built, "libcuda.so.1"];
+    const [args, isRight] = of([rank, run]);
     const limits = { timeout: Number(options.seconds) * 1000, env: environment };
     return promisify(execFile)("python3", args.map(String), limits).then(
-      ({ stdout }) => (stdout === "wrong: 0\nwrong: 0\n" ? null : stdout),
+      ({ stdout }) => (isRight(stdout) ? null : stdout),
       (error) => `${error.message}\n${error.stderr ?? ""}`,
     );
   });
-  report(
-    "python: all_reduce/one_shot",
-    (await Promise.all(ranks)).filter(Boolean),
-    Math.round(performance.now() - began),
-  );
+  report(name, (await Promise.all(ranks)).filter(Boolean), Math.round(performance.now() - began));
 }
 
 /** Tensors of PyTorch, CuPy and JAX, those that are installed, by DLPack. */
@@ -167,7 +199,13 @@ try {
   if (domain > 0)
     execFileSync(process.execPath, [...all_reduce, "--ranks", options.ranks, "--reach", `2x${domain}`, "--dtype", "f32", "--arch", arch, "-o", built]); // prettier-ignore
   const chosen = list(options.examples);
-  if (chosen.includes("python")) await runPython();
+  // Without PyTorch.
+  if (chosen.includes("python"))
+    await runPython("python: all_reduce/one_shot", ([rank, run]) => [
+      [path.join(root, "test/python/rank.py"), "gpu", rank, options.ranks, run, built, "libcuda.so.1"],
+      (said) => said === "wrong: 0\nwrong: 0\n",
+    ]);
+  if (chosen.includes("copies")) await runCopies();
   if (chosen.includes("dlpack")) await runDlpack();
   if (chosen.includes("pytorch")) runPyTorch();
   for (const example of chosen.filter((name) => name === "c" || name === "cpp")) {

@@ -56,7 +56,7 @@ class TheFolder(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(collc.FileError, "cannot be read.*collc build -o"):
                 collc.open(folder)
-            for text, message in [("{", "is no JSON"), ('{"formatVersion": 3}', "is of format 3, and this package reads 7"), ('{"formatVersion": 7}', "damaged")]:
+            for text, message in [("{", "is no JSON"), ('{"formatVersion": 3}', "is of format 3, and this package reads 8"), ('{"formatVersion": 8}', "damaged")]:
                 Path(folder, "manifest.json").write_text(text)
                 with self.assertRaisesRegex(collc.FileError, message):
                     collc.open(folder)

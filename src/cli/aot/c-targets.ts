@@ -1,5 +1,15 @@
 /** The tables of a program for one architecture, in C. */
-import { DTYPES, type Extent, extent, type MessageEnd, type MessageStep } from "../../compiler/index.js";
+import {
+  type Copy,
+  type CopyEnd,
+  type CopyStep,
+  DTYPES,
+  type Extent,
+  extent,
+  copyLanesOf,
+  type MessageEnd,
+  type MessageStep,
+} from "../../compiler/index.js";
 import { bytesOf, type Functions, quoted, tensorsOf, wordsOf } from "./c-words.js";
 import type { ArtefactKernel, ArtefactProgram, ArtefactTarget } from "./manifest.js";
 
@@ -11,17 +21,28 @@ export interface Tables {
   readonly read: (file: string) => Uint8Array;
 }
 
-/** A program for one architecture: its kernels, memory, plan and messages. */
+/** A program for one architecture: its kernels, memory, plan, messages and copies. */
 export function targetRow(program: ArtefactProgram, target: ArtefactTarget, t: number, tables: Tables): string {
   const { functions, table } = tables;
   const kernels = target.kernels.map((kernel, k) => kernelRow(program, target, kernel, `${t}_${k}`, tables));
   const choices = target.plan.choices.map((choice, c) => {
     const { below } = choice;
     const rows = choice.steps.flatMap((step, s) => {
-      if (step.kind === "launch") return [`{${step.kernel}, ${step.maxBlocks}, NULL}`];
-      if (step.kind !== "message") return []; // no build has others
       const at = `${t}_${c}_${s}`;
-      return [`{-1, 0, ${table("collc_messages", `messages_${at}`, messageRows(step, target, at, tables))}}`];
+      switch (step.kind) {
+        case "launch":
+          return [`{${step.kernel}, ${step.maxBlocks}, NULL, NULL, 0}`];
+        case "message":
+          return [
+            `{-1, 0, ${table("collc_messages", `messages_${at}`, messageRows(step, target, at, tables))}, NULL, 0}`,
+          ];
+        case "copy": {
+          const rows = copyRows(step, program, target, at, tables);
+          return [`{-1, 0, NULL, ${table("collc_copies", `copies_${at}`, rows)}, ${step.beside === true ? 1 : 0}}`];
+        }
+        case "library":
+          return []; // no build has one
+      }
     });
     return `{${below ?? 0}, ${table("collc_step", `steps_${t}_${c}`, rows)}, ${rows.length}}`;
   });
@@ -51,6 +72,37 @@ function messageRows({ ranks }: MessageStep, target: ArtefactTarget, at: string,
   return ranks.map(({ sends, receives }, r) => {
     const listed = (side: string, ends: readonly MessageEnd[]): string => `${table("collc_message", `${side}_${at}_${r}`, rows(ends))}, ${ends.length}`; // prettier-ignore
     return `{${listed("sends", sends)}, ${listed("receives", receives)}}`;
+  });
+}
+
+/** What each rank copies in a step, lane by lane. */
+function copyRows(
+  { copies, beside }: CopyStep,
+  program: ArtefactProgram,
+  target: ArtefactTarget,
+  at: string,
+  tables: Tables,
+): string[] {
+  const { functions, table } = tables;
+  const tensors = tensorsOf(program);
+  const { memory = [] } = target;
+  const bytesAt = ({ tensor, isMemory }: CopyEnd): number => {
+    const held: readonly { readonly name: string; readonly dtype: keyof typeof DTYPES }[] = isMemory === true ? memory : tensors; // prettier-ignore
+    return DTYPES[held.find(({ name }) => name === tensor)!.dtype].bytes;
+  };
+  const row = ({ rows, length, from, to }: Copy, lane: number): string => {
+    const inBytes = (e: Extent): string => functions.of(extent("mul", e, bytesAt(from)));
+    const end = ({ tensor, isMemory, rank, offset, pitch }: CopyEnd): string => {
+      const index = (isMemory === true ? memory : tensors).findIndex(({ name }) => name === tensor);
+      const place = isMemory === true ? `-1, ${index}` : `${index}, -1`;
+      return `{${place}, ${rank}, ${inBytes(offset)}, ${inBytes(pitch)}}`;
+    };
+    return `{${lane}, ${functions.of(rows)}, ${inBytes(length)}, ${end(from)}, ${end(to)}}`;
+  };
+  return copies.map((list, r) => {
+    const lanes = beside === true ? [list] : copyLanesOf(list, r, program.ranks);
+    const rows = lanes.flatMap((own, lane) => own.map((copy) => row(copy, lane)));
+    return `{${table("collc_copy", `copies_${at}_${r}`, rows)}, ${rows.length}}`;
   });
 }
 

@@ -5,7 +5,7 @@ import { bytesOf, Functions, isSymmetric, quoted, shown, tensorsOf, wordsOf } fr
 import { type ArtefactManifest, type ArtefactProgram, digest } from "./manifest.js";
 
 /** `COLLC_ABI` of the `collc.h` that the tables are for. */
-const ABI = 3;
+const ABI = 4;
 
 /** Bytes of a file of the folder. */
 export type ReadFile = (name: string) => Uint8Array;
@@ -160,7 +160,7 @@ export function sourceText(program: ArtefactProgram, read: ReadFile): string {
       targets.length,
     ],
   ];
-  return `/* Made by collc: the tables of ${name}. Compile it with collc.c. */
+  return `/* Made by collc: the tables of ${name}. Compile it with collc.c and collc_copies.c. */
 #include "${name}.h"
 
 ${functions.text()}

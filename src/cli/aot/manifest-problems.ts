@@ -2,7 +2,7 @@
  * What is wrong with the text of a `manifest.json`, all of it: by the schema that is published, and by what programs, kernels and plans
  * say of each other. Places are JSON pointers.
  */
-import { extentNames, type Extent, type MessageStep } from "../../compiler/index.js";
+import { type CopyStep, extentNames, type Extent, type MessageStep } from "../../compiler/index.js";
 import { checkOf, type ErrorObject } from "../../json-schema.js";
 import { type ArtefactManifest, type ArtefactProgram, type ArtefactTarget, FORMAT, MANIFEST_SCHEMA, programName } from "./manifest.js"; // prettier-ignore
 
@@ -154,6 +154,7 @@ function ofTarget(program: ArtefactProgram, { plan, kernels, memory = [] }: Arte
     steps.forEach((step, j) => {
       if (step.kind === "launch" && step.kernel >= kernels.length) found.push([`${place}/steps/${j}/kernel`, `is ${step.kernel}, and kernels are numbered from 0 to ${kernels.length - 1}`]); // prettier-ignore
       if (step.kind === "message") found.push(...ofMessages(program, step, names, `${place}/steps/${j}`));
+      if (step.kind === "copy") found.push(...ofCopies(program, step, names, `${place}/steps/${j}`));
     });
   });
   memory.forEach(({ shape }, i) => found.push(...ofExtents(program, shape, `${at}/memory/${i}/shape`)));
@@ -204,6 +205,27 @@ function ofMessages(
       });
     for (const peer of new Set(sends.map((end) => end.peer))) if (count(r, "sends", peer) !== count(peer, "receives", r)) found.push([`${at}/ranks/${r}/sends`, `are ${count(r, "sends", peer)} to rank ${peer}, which receives ${count(peer, "receives", r)}`]); // prettier-ignore
   });
+  return found;
+}
+
+/** What ranks copy lies in tensors and memory that there are, and on peers in what every rank has the address of. */
+function ofCopies(program: ArtefactProgram, { copies }: CopyStep, names: ReadonlySet<string>, at: string): Finding[] {
+  const { ranks, inputs, outputs, symmetric } = program;
+  const tensors = new Set([...inputs, ...outputs].map((t) => t.name));
+  const found: Finding[] = [];
+  if (copies.length !== ranks) found.push([`${at}/copies`, `are those of ${copies.length} ranks, and the program is for ${ranks}`]); // prettier-ignore
+  copies.forEach((list, r) =>
+    list.forEach(({ rows, length, from, to }, i) => {
+      const here = `${at}/copies/${r}/${i}`;
+      found.push(...ofExtents(program, [rows, length, from.offset, from.pitch, to.offset, to.pitch], here));
+      for (const [side, { tensor, isMemory, rank }] of Object.entries({ from, to })) {
+        const isKnown = isMemory === true ? names.has(tensor) : tensors.has(tensor);
+        if (rank >= ranks) found.push([`${here}/${side}/rank`, `is ${rank}, and ranks are numbered from 0 to ${ranks - 1}`]); // prettier-ignore
+        if (!isKnown) found.push([`${here}/${side}/tensor`, `is '${tensor}', which is no ${isMemory === true ? "memory of the target" : "input or output"}`]); // prettier-ignore
+        else if (rank !== r && isMemory !== true && !symmetric.includes(tensor)) found.push([`${here}/${side}/tensor`, `is '${tensor}' of rank ${rank}, and it is not symmetric`]); // prettier-ignore
+      }
+    }),
+  );
   return found;
 }
 

@@ -28,9 +28,9 @@ export interface ArtefactTarget {
   readonly collcVersion: string;
   readonly nvrtcVersion: string;
   readonly roundings: Manifest["roundings"];
-  /** Steps are kernels, and, of a program with domains, messages. */
+  /** Steps are kernels and copies, and, of a program with domains, messages. */
   readonly plan: Manifest["plan"];
-  /** What kernels and messages share, of a program with messages. */
+  /** What kernels, messages and copies share. */
   readonly memory?: NonNullable<Manifest["memory"]>;
   readonly kernels: readonly ArtefactKernel[];
 }
@@ -69,7 +69,7 @@ export interface ArtefactProgram extends Identity, Signature {
 }
 
 /** Number of the form of manifests: what reads one asks for it. */
-export const FORMAT = 7;
+export const FORMAT = 8;
 
 export interface ArtefactManifest {
   readonly formatVersion: typeof FORMAT;
@@ -174,6 +174,43 @@ const said = (description: string, schema: Schema): Schema => ({ description, ..
 const kind = (of: string, rest: Readonly<Record<string, Schema>> = {}): Schema =>
   record({ kind: { const: of }, ...rest });
 
+/** What a step of a plan may be: in place, so that what is wrong with one is told of its kind. */
+const STEPS: Readonly<Record<"launch" | "messages" | "copies", Schema>> = {
+  launch: record(
+    {
+      kind: { const: "launch" },
+      kernel: count(0),
+      maxBlocks: count(1),
+      awaits: said("Number of the last step of messages beside kernels that must have ended before.", count(0)),
+    },
+    ["awaits"],
+  ),
+  messages: record(
+    {
+      kind: { const: "message" },
+      beside: said("May go on beside kernels, up to one that awaits it; a host may as well wait for it at once.", {
+        const: true,
+      }),
+      ranks: said(
+        "What each rank sends and receives, all at once; the k-th that goes to a rank is the k-th that comes there.",
+        listOf(record({ sends: listOf(ref("message")), receives: listOf(ref("message")) }), 1),
+      ),
+    },
+    ["beside"],
+  ),
+  copies: record(
+    {
+      kind: { const: "copy" },
+      beside: said(
+        "A rank's copies come one after the other. They begin after all launches before the step, and go on beside those behind it, which wait for some of them, up to the end of the program. Else they are in any order, and everything behind the step comes after them.",
+        { const: true },
+      ),
+      copies: said("What each rank copies: its copy engines, no kernel.", listOf(listOf(ref("copy")), 1)),
+    },
+    ["beside"],
+  ),
+};
+
 /** The JSON Schema (2020-12) of `manifest.json`; `schemas/manifest.schema.json` is its text. */
 export const MANIFEST_SCHEMA: Schema = {
   $schema: "https://json-schema.org/draft/2020-12/schema",
@@ -254,48 +291,30 @@ export const MANIFEST_SCHEMA: Schema = {
             choices: listOf(
               record({
                 below: orNull(count(1)),
-                steps: listOf({ anyOf: [ref("launch"), ref("messages")] }, 1),
+                steps: listOf({ anyOf: Object.values(STEPS) }, 1),
               }),
               1,
             ),
           }),
         ),
         memory: said(
-          "Memory that kernels and messages share, by name. Like the rest of the workspace it is zeroed before the first launch.",
+          "Memory that kernels, messages and copies share, by name. Like the rest of the workspace it is zeroed before the first launch.",
           listOf(
-            record({
-              name: text,
-              dtype: ref("dtype"),
-              shape: listOf(ref("extent")),
-              symmetric: said("Peers access it.", { type: "boolean" }),
-            }),
+            record(
+              {
+                name: text,
+                dtype: ref("dtype"),
+                shape: listOf(ref("extent")),
+                symmetric: said("Peers access it.", { type: "boolean" }),
+                counts: said("It must be 0 before the first launch, and after a recovery.", { const: true }),
+              },
+              ["counts"],
+            ),
           ),
         ),
         kernels: listOf(ref("kernel"), 1),
       },
       ["memory"],
-    ),
-    launch: record(
-      {
-        kind: { const: "launch" },
-        kernel: count(0),
-        maxBlocks: count(1),
-        awaits: said("Number of the last step of messages beside kernels that must have ended before.", count(0)),
-      },
-      ["awaits"],
-    ),
-    messages: record(
-      {
-        kind: { const: "message" },
-        beside: said("May go on beside kernels, up to one that awaits it; a host may as well wait for it at once.", {
-          const: true,
-        }),
-        ranks: said(
-          "What each rank sends and receives, all at once; the k-th that goes to a rank is the k-th that comes there.",
-          listOf(record({ sends: listOf(ref("message")), receives: listOf(ref("message")) }), 1),
-        ),
-      },
-      ["beside"],
     ),
     message: record({
       peer: said("The rank at the other side.", count(0)),
@@ -303,6 +322,20 @@ export const MANIFEST_SCHEMA: Schema = {
       offset: said("Of the first element.", ref("extent")),
       length: said("Number of elements; of none nothing goes.", ref("extent")),
     }),
+    copy: said(
+      "`rows` runs of `length` elements; none where either is not above 0.",
+      record({ rows: ref("extent"), length: ref("extent"), from: ref("copyEnd"), to: ref("copyEnd") }),
+    ),
+    copyEnd: record(
+      {
+        tensor: text,
+        isMemory: said("It is a memory of the target, else a tensor of the program.", { const: true }),
+        rank: said("Whose it is.", count(0)),
+        offset: said("Of the first element.", ref("extent")),
+        pitch: said("Elements from the first of a row to the first of the next.", ref("extent")),
+      },
+      ["isMemory"],
+    ),
     kernel: record({
       name: said("Which way of doing it this is.", text),
       symbol: said("Its name in the cubin.", name),

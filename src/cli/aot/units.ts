@@ -97,15 +97,9 @@ export async function buildUnits(
 /** What the architecture allows no kernel is an error now, not when it is loaded. @throws UsageError */
 function requireRoom({ identity, manifest, arch }: Unit): void {
   const { kernels, plan } = manifest;
-  // Hosts have kernels alone; measured plans are asked for without libraries.
-  const steps = plan.choices.flatMap((choice) => choice.steps);
-  if (steps.some(({ kind }) => kind === "library"))
+  // Hosts have no libraries; measured plans are asked for without them.
+  if (plan.choices.some(({ steps }) => steps.some(({ kind }) => kind === "library")))
     throw new InternalCompilerError("a plan of a build calls a library");
-  if (steps.some(({ kind }) => kind === "copy"))
-    throw new UsageError(
-      "programs for hosts without collc have no steps for copy engines",
-      "leave `copies` out of --mapping",
-    );
   const { blockSharedBytes, maxBlockThreads } = architectureOf(arch);
   for (const { name: way, sharedBytes, blockThreads } of kernels) {
     const name = `${identity.collective} of ${identity.source}${way === identity.collective ? "" : `, done as ${way},`}`;
@@ -131,7 +125,7 @@ async function compiled(
       .split("/")
       .at(-1)!
       .replace(/[^A-Za-z0-9]+/g, "_");
-    // A way that sends messages has several kernels.
+    // A way with steps between its kernels has several.
     const alike = manifest.kernels.filter((other) => other.name === kernel.name);
     const number = alike.length === 1 ? "" : `_${alike.indexOf(kernel)}`;
     const symbol = manifest.kernels.length === 1 ? name : `${name}_${way}${number}`;
@@ -209,6 +203,9 @@ function byProgram(built: readonly ArtefactProgram[]): ArtefactProgram[] {
   return [...all.values()];
 }
 
+/** What loads and launches any program: in every folder, as `aot/` has it. */
+export const RUNTIME_FILES: readonly string[] = ["collc.h", "collc.c", "collc_copies.h", "collc_copies.c"];
+
 /** The C files, which are made of the manifest, by name. @param read gives the cubins that are embedded */
 export function textsOf(manifest: ArtefactManifest, read: ReadFile): Map<string, string> {
   const files = new Map<string, string>();
@@ -218,7 +215,7 @@ export function textsOf(manifest: ArtefactManifest, read: ReadFile): Map<string,
   }
   const { header, source } = tableTexts(manifest);
   files.set(`${manifest.prefix}_programs.h`, header).set(`${manifest.prefix}_programs.c`, source);
-  for (const name of ["collc.h", "collc.c"]) files.set(name, readFileSync(join(packageRoot(), "aot", name), "utf8"));
+  for (const name of RUNTIME_FILES) files.set(name, readFileSync(join(packageRoot(), "aot", name), "utf8"));
   return files;
 }
 

@@ -9,7 +9,7 @@ import { Exit, printFailure } from "../failure.js";
 import { type Io, paletteOf } from "../io.js";
 import type { ArtefactKernel, ArtefactManifest, ArtefactProgram } from "./manifest.js";
 import { manifestProblems, type Problem } from "./manifest-problems.js";
-import { textsOf } from "./units.js";
+import { RUNTIME_FILES, textsOf } from "./units.js";
 
 /** What a look at a folder has found. */
 export interface Verified {
@@ -113,7 +113,7 @@ class Looking {
   texts(areCompared: boolean): void {
     const { prefix, programs } = this.manifest;
     const ofProgram = new Map(programs.flatMap((p) => Object.values(p.files).map((file) => [file, p] as const)));
-    const names = [...ofProgram.keys(), `${prefix}_programs.h`, `${prefix}_programs.c`, "collc.h", "collc.c"];
+    const names = [...ofProgram.keys(), `${prefix}_programs.h`, `${prefix}_programs.c`, ...RUNTIME_FILES];
     const [some] = programs;
     const helpOf = (file: string): string => {
       const program = ofProgram.get(file) ?? some;

@@ -77,9 +77,10 @@ export function programOf(
 ): Manifest {
   const manifests = kernels.map(({ kernel, name }) => kernelManifestOf(kernel, name));
   const parameters = [...new Set([...signature.inputs, ...signature.outputs].map((t) => t.name))];
+  const copied = copiedOnPeers(plan);
   const isReached = (name: string): boolean =>
-    manifests.some((k) => k.buffers.some((b) => b.name === name && b.symmetric));
-  const memory = memoryOf(manifests, plan);
+    copied.tensors.has(name) || manifests.some((k) => k.buffers.some((b) => b.name === name && b.symmetric));
+  const memory = memoryOf(manifests, copied.memory);
   const ranksPerDomain = kernels[0]?.kernel.ranksPerDomain;
   const manifest: Manifest = {
     formatVersion: 5,
@@ -97,13 +98,22 @@ export function programOf(
   return manifest;
 }
 
-/** Memory that kernels share: symmetric where one of them, or a copy, reaches it on peers. */
-function memoryOf(kernels: readonly KernelManifest[], { choices }: Plan): ProgramMemory[] {
-  const found = new Map<string, ProgramMemory>();
-  const reached = new Set<string>();
+/** Names of what copies reach on other ranks than the one that copies. */
+function copiedOnPeers({ choices }: Plan): {
+  readonly tensors: ReadonlySet<string>;
+  readonly memory: ReadonlySet<string>;
+} {
+  const [tensors, memory] = [new Set<string>(), new Set<string>()];
   for (const step of choices.flatMap(({ steps }) => steps))
     for (const [rank, list] of (step.kind === "copy" ? step.copies : []).entries())
-      for (const end of list.flatMap(({ from, to }) => [from, to])) if (end.rank !== rank) reached.add(end.tensor);
+      for (const end of list.flatMap(({ from, to }) => [from, to]))
+        if (end.rank !== rank) (end.isMemory === true ? memory : tensors).add(end.tensor);
+  return { tensors, memory };
+}
+
+/** Memory that kernels share: symmetric where one of them, or a copy, reaches it on peers. */
+function memoryOf(kernels: readonly KernelManifest[], reached: ReadonlySet<string>): ProgramMemory[] {
+  const found = new Map<string, ProgramMemory>();
   for (const { memory: name, role, dtype, shape, symmetric } of kernels.flatMap(({ buffers }) => buffers)) {
     if (name === undefined) continue;
     const isReached = symmetric || reached.has(name) || (found.get(name)?.symmetric ?? false);

@@ -110,6 +110,13 @@ void Log(const std::string& line) {
   if (!file.empty()) std::ofstream(file, std::ios::app) << line << "\n";
 }
 
+void Trace(const std::string& line) {
+  const std::string file = Env("FAKE_CUDA_TRACE");
+  if (!file.empty()) std::ofstream(file, std::ios::app) << line << "\n";
+}
+
+std::string Shown(const void* handle) { return std::to_string(reinterpret_cast<std::uintptr_t>(handle)); }
+
 int Current() { return current_device; }
 
 double NowMs() {
@@ -184,7 +191,7 @@ FAKE_API cuDeviceGetAttribute(int* value, int attribute, int device) {
     *value = device + 1;
     return 0;
   }
-  static const std::map<int, int> values = {{1, 1024}, {16, kMultiprocessors}, {19, 1},  {34, 0},  {50, 0},  {75, 9},
+  static const std::map<int, int> values = {{1, 1024}, {11, 0x7fffffff}, {16, kMultiprocessors}, {19, 1},  {34, 0},  {50, 0},  {75, 9},
                                             {76, 0},   {95, 1},  {97, 232448}, {102, 1}, {103, 1}, {128, 0}, {132, 0}};
   const auto found = values.find(attribute);
   if (found == values.end()) return kInvalidValue;

@@ -9,6 +9,7 @@
 //   FAKE_CUDA_ATTRIBUTES=102=0,…   overrides device attributes
 //   FAKE_CUDA_NO_PEER=1            no device reaches another
 //   FAKE_CUDA_LOG=file             one JSON line a launch
+//   FAKE_CUDA_TRACE=file           one line a call that a launch is made of: launches, copies, records of events and waits for them
 //   FAKE_CUDA_BLOCKING=1           cuStreamSynchronize waits, as the real one does; else it is an error where it would hang Node
 // Device attributes 9000 and up count live objects: see Live.
 #pragma once
@@ -109,6 +110,10 @@ bool IsBlocking();
 /// The error that FAKE_CUDA_FAIL orders for this call, the sticky one, or 0.
 int Ordered(const char* call);
 void Log(const std::string& line);
+/// Says that a call was made, when it is made: what is captured, too.
+void Trace(const std::string& line);
+/// A stream or an event in the trace.
+std::string Shown(const void* handle);
 /// Device of the thread's current context, or -1.
 int Current();
 bool Accessible(CUdeviceptr pointer, std::size_t bytes, int device);

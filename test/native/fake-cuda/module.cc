@@ -103,6 +103,7 @@ int Launch(Function* function, const Config& config, CUstream handle, void** par
   if (function->device != stream->device || Current() != stream->device) return kInvalidHandle;
   Op op;
   if (const int error = OpOf(function, config, parameters, &op)) return error;
+  Trace("launch " + Shown(handle) + " " + function->name);
   return Enqueue(stream, op);
 }
 

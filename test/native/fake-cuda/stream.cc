@@ -150,6 +150,7 @@ FAKE_API cuCtxSynchronize() {
 FAKE_API cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   FAKE_STREAM("cuStreamWaitEvent");
   if (!IsEvent(event) || flags != 0) return kInvalidHandle;
+  Trace("wait " + Shown(stream) + " " + Shown(event));
   // A capture may wait only for what it recorded itself; its operations are replayed one by one, which is one of its orders.
   if (Of(stream)->capturing) {
     if (!Of(event)->in_capture) return kCaptureIsolation;
@@ -194,6 +195,7 @@ FAKE_API cuEventDestroy_v2(CUevent event) {
 FAKE_API cuEventRecord(CUevent event, CUstream stream) {
   FAKE_STREAM("cuEventRecord");
   if (!IsEvent(event) || Of(event)->device != Of(stream)->device) return kInvalidHandle;
+  Trace("record " + Shown(event) + " " + Shown(stream));
   Event* record = Of(event);
   record->in_capture = Of(stream)->capturing;
   record->recorded_on = Of(stream);
@@ -240,6 +242,7 @@ FAKE_API cuMemcpyDtoHAsync_v2(void* target, CUdeviceptr source, std::size_t byte
 
 FAKE_API cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, std::size_t bytes, CUstream stream) {
   FAKE_STREAM("cuMemcpyDtoDAsync");
+  Trace("copy " + Shown(stream) + " " + std::to_string(target) + " " + std::to_string(source) + " " + std::to_string(bytes));
   if (!Accessible(source, bytes, Current()) || !Accessible(target, bytes, Current())) return kInvalidValue;
   return Copy(stream, reinterpret_cast<void*>(target), reinterpret_cast<void*>(source), bytes);
 }
@@ -247,6 +250,8 @@ FAKE_API cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, std::size_
 FAKE_API cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* rows, CUstream stream) {
   FAKE_STREAM("cuMemcpy2DAsync");
   const CUDA_MEMCPY2D r = *rows;
+  Trace("rows " + Shown(stream) + " " + std::to_string(r.dstDevice) + " " + std::to_string(r.dstPitch) + " " + std::to_string(r.srcDevice) + " " +
+        std::to_string(r.srcPitch) + " " + std::to_string(r.WidthInBytes) + " " + std::to_string(r.Height));
   if (r.srcMemoryType != MEMORYTYPE_UNIFIED || r.dstMemoryType != MEMORYTYPE_UNIFIED || r.srcXInBytes || r.srcY ||
       r.dstXInBytes || r.dstY || r.WidthInBytes > r.srcPitch || r.WidthInBytes > r.dstPitch ||
       r.srcPitch > kMostPitch || r.dstPitch > kMostPitch)
@@ -334,10 +339,10 @@ FAKE_API cuStreamGetCaptureInfo_v2(CUstream stream, int* status, std::uint64_t* 
   FAKE_STREAM("cuStreamGetCaptureInfo");
   static CUgraphNode node;
   *status = Of(stream)->capturing ? 1 : 0;
-  *count = 0;
+  if (count) *count = 0;
   if (id) *id = 1;
   if (graph) *graph = nullptr;
-  if (!Of(stream)->capturing || Of(stream)->capture->ops.empty()) return 0;
+  if (!last || !Of(stream)->capturing || Of(stream)->capture->ops.empty()) return 0;
   const std::size_t number = Of(stream)->capture->ops.size() - 1;
   void* key = reinterpret_cast<void*>(next_graph += 16);
   nodes[key] = {Of(stream)->capture, number};
