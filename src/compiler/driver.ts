@@ -222,9 +222,7 @@ function variations(name: string, kernel: Kernel, options: CompileOptions, front
   )
     return [plain];
   const packets = one(`${name}+${PACKETS}`, `_${PACKETS}`, { transfers: "staged", protocol: "packet" }, name);
-  // Between kernels nothing is multiplied meanwhile: beside a product engines copy what it awaits.
-  const engines = hasProduct(kernel) ? "beside" : "engine";
-  return [plain, packets, one(`${name}+${COPIES}`, `_${COPIES}`, { copies: engines }, name)];
+  return [plain, packets, one(`${name}+${COPIES}`, `_${COPIES}`, { copies: "engine" }, name)];
 }
 
 /** The ways that the compiler has to choose from; none where the program says how it is done. */
@@ -243,11 +241,9 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   // In place, the compiler's own ways keep what is still read, which most of the library's would have changed.
   const isOpen = openConversions(lowered).length > 0;
   const own = isOpen ? (["one_shot", "two_shot"] as const) : isInPlace ? (["one_shot"] as const) : [];
-  // Where there is one order of steps, what moves may still go as packets, or by engines beside a product: between kernels, nothing else would go on.
+  // Where there is one order of steps, what moves may still go as packets. Engines would cut a kernel in which it moves beside other work.
   if (own.length === 0 && lowered.body.ops.some(({ name }) => name === "convert"))
-    return variations(lowered.name, lowered, options, front).filter(
-      ({ name }) => hasProduct(lowered) || !usesCopyEngines(name),
-    );
+    return variations(lowered.name, lowered, options, front).filter(({ name }) => !usesCopyEngines(name));
   return [
     ...library,
     ...own.flatMap((algorithm) => {
@@ -271,14 +267,10 @@ function only(name: string, ways: readonly WayToDo[], front: Front, lowered: Ker
  * Elements that move, where a program multiplies: its result says nothing of how many are gathered, and the ways differ in those.
  * Null for other programs, and for those that convert what has no extent.
  */
-function movedElements(kernel: Kernel): Extent | null {
-  const type = kernel.body.ops.find(({ name }) => name === "convert")?.results[0]?.type;
-  return hasProduct(kernel) && type?.kind === "tensor" ? productOf(type.shape) : null;
-}
-
-/** Whether a program of tensors multiplies matrices. */
-function hasProduct({ body }: Kernel): boolean {
-  return body.ops.some(({ name }) => name === "matmul");
+function movedElements({ body: { ops } }: Kernel): Extent | null {
+  const type = ops.find(({ name }) => name === "convert")?.results[0]?.type;
+  const isProduct = ops.some(({ name }) => name === "matmul");
+  return isProduct && type?.kind === "tensor" ? productOf(type.shape) : null;
 }
 
 /** A way as plans compare it. Where ranks are apart it is compiled when its time or its kernels are asked for. */

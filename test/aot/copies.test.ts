@@ -345,8 +345,8 @@ function rightContents({ path, ranks, dims }: Case, count: number): number[][] {
         return 1000 * Math.floor(i / (m / ranks)) + (i % (m / ranks)) * n + (r * n) / ranks + j;
       });
     const rows = Array.from({ length: m * k }, (_, i) => 1000 * Math.floor((i * ranks) / (m * k)) + (i % ((m * k) / ranks))); // prettier-ignore
-    // Four words of each rank, of two halves; none from the rank itself.
-    const words = Array.from({ length: 8 * ranks }, (_, i) => (Math.floor(i / 8) === r || i % 2 === 1 ? 0 : count));
+    // Two words of each rank, of two halves; none from the rank itself.
+    const words = Array.from({ length: 4 * ranks }, (_, i) => (Math.floor(i / 4) === r || i % 2 === 1 ? 0 : count));
     return [...rows, ...words];
   });
 }

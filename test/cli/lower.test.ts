@@ -162,19 +162,6 @@ describe("collc lower", () => {
     expect(partition.report).toContain("kernel by kernel");
   });
 
-  it("builds programs whose operands copy engines gather, where that is predicted to be the fastest", async () => {
-    useFakeCompiler();
-    const d = new Dump(2, "bfloat16", "gathered");
-    const [x, w] = [d.input("x", [8192, 8192]), d.input("w", [8192, 5120])];
-    const file = write("gathered.json", d.graph(d.mm(d.gather(x), w)));
-    const out = join(folder, "gathered");
-    const { code, err } = await collc(["lower", file, "--machine", "h200x2", "--build", out]);
-    expect([code, err]).toEqual([0, ""]);
-    const { programs } = parseManifest(out, readFileSync(join(out, "manifest.json"), "utf8"));
-    const steps = programs.flatMap((p) => p.targets[0]!.plan.choices.map((choice) => choice.steps.map(({ kind }) => kind))); // prettier-ignore
-    expect(steps).toContainEqual(["launch", "copy", "copy", "launch"]);
-  });
-
   it("builds for one architecture at a time", async () => {
     const { code, err } = await collc(["lower", layer(), "--arch", "sm_80,sm_90a", "--build", join(folder, "two")]);
     expect(code).toBe(2);

@@ -113,7 +113,6 @@ export function planOf(candidates: readonly Candidate[], by: Extent, machine: Ma
   const kept = worthwhile(
     candidates.map((_, i) => i),
     sizes.map((size) => times.atSize(size)),
-    (i) => candidates[i]!.steps.length > 1,
   );
   const best = (size: number): number => times.fastest(size, kept);
   const bounds: { below: number | null; candidate: number }[] = [];
@@ -305,14 +304,8 @@ class Times {
   }
 }
 
-/**
- * Candidates without those whose absence costs little anywhere, the least useful first, but before them those of several steps; of equal ones the first stays.
- */
-function worthwhile(
-  all: readonly number[],
-  times: readonly (readonly number[])[],
-  hasSteps: (candidate: number) => boolean,
-): readonly number[] {
+/** Candidates without those whose absence costs little anywhere, the least useful first; of equal ones the first stays. */
+function worthwhile(all: readonly number[], times: readonly (readonly number[])[]): readonly number[] {
   const costWithout = (kept: readonly number[], i: number): number =>
     Math.max(
       ...times.map((t) => {
@@ -322,13 +315,9 @@ function worthwhile(
     );
   let kept = all;
   while (kept.length > 1) {
-    const costs = new Map([...kept].reverse().map((i) => [i, costWithout(kept, i)]));
-    const little = [...costs.keys()].filter((i) => costs.get(i)! < WORTHWHILE).sort((a, b) => costs.get(a)! - costs.get(b)!); // prettier-ignore
-    const [least] = little;
-    if (least === undefined) break;
-    // What no size takes has no steps yet, perhaps.
-    const dropped = costs.get(least) === 0 ? least : (little.find(hasSteps) ?? least);
-    kept = kept.filter((i) => i !== dropped);
+    const [least] = [...kept].reverse().sort((a, b) => costWithout(kept, a) - costWithout(kept, b));
+    if (costWithout(kept, least!) >= WORTHWHILE) break;
+    kept = kept.filter((i) => i !== least);
   }
   return kept;
 }
