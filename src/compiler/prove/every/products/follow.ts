@@ -37,6 +37,8 @@ export class Follow {
     readonly kernel: Kernel,
     private readonly makers: Makers,
     readonly numbers: Numbers,
+    /** The rank that is looked at; null where all do the same. */
+    readonly rank: number | null,
   ) {}
 
   set(v: Value, value: Form): void {
@@ -71,6 +73,8 @@ export class Follow {
         return constant(op.attributes["value"] as number);
       case "dim":
         return numbers.extent(text(op, "name"));
+      case "rank":
+        return this.rank === null ? refuse(op) : constant(this.rank);
       case "block":
         return numbers.named(BLOCK);
       case "grid":
@@ -132,7 +136,7 @@ export class Steps {
 
   constructor(
     private readonly steps: readonly Op[],
-    private readonly around: Op,
+    readonly around: Op,
   ) {}
 
   /** The next op, which must be of that kind. @throws NotShown where it is another, or none */
@@ -161,4 +165,24 @@ export function argumentOf(op: Op): Value {
   const [region] = op.regions;
   expect(region !== undefined && region.arguments.length === 1, "a loop counts several numbers", op);
   return region.arguments[0]!;
+}
+
+/** What is one thing in all cases. */
+export class Known {
+  private readonly things = new Map<string, string>();
+  /** Buffers that nothing but the blocks' tiles touches, by what they are there for. */
+  readonly owned = new Map<string, string>();
+
+  alike(what: string, value: string, op: Op): void {
+    const known = this.things.get(what) ?? value;
+    this.things.set(what, known);
+    expect(known === value, "iterations keep their parts in several places", op);
+  }
+
+  /** A buffer is there for one thing. */
+  own(name: string, what: string, op: Op): void {
+    const known = this.owned.get(name) ?? what;
+    this.owned.set(name, known);
+    expect(known === what, `'${name}' is there for several things`, op);
+  }
 }
