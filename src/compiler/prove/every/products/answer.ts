@@ -18,9 +18,7 @@ export function checkAnswer(kernel: Kernel, loop: Op, made: Made, [left, right]:
   // Each rank has a part of the depth, and what they have is added up.
   const isPart =
     layout.kind === "partial" && layout.op === "sum" && layout.axis === undefined && wordsOf(made) === wordsOf(SUM);
-  const lies = isPart
-    ? isPartOfDepth(kernel, [left, right])
-    : liesAs(left, [0, null]) && liesAs(right, [null, 1]);
+  const lies = isPart ? isPartOfDepth(kernel, [left, right]) : liesAs(left, [0, null]) && liesAs(right, [null, 1]);
   expect(lies, "the factors do not lie as the product does", loop);
   const has = (name: string): boolean => {
     const input = inputOf(name);

@@ -67,7 +67,9 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
 function areShared(kernel: Kernel): boolean {
   let roles: Op | undefined;
   walkKernel(kernel, (op) => void (op.name === "roles" && (roles ??= op)));
-  const other = kernel.buffers.find(({ memory, role }) => memory !== undefined || role === "inout" || role === "packet");
+  const other = kernel.buffers.find(
+    ({ memory, role }) => memory !== undefined || role === "inout" || role === "packet",
+  );
   if (other !== undefined)
     throw new NotShown(`there is a 'roles', beside which '${other.name}' is not followed`, roles!.span);
   const isGathered = kernel.buffers.find(({ role, symmetric }) => symmetric && role === "input");

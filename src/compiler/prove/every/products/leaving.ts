@@ -3,7 +3,19 @@
  * it, while the block goes on with tiles of its own rank, which wait for what others send.
  */
 import { bufferOf, type Op, text } from "../../../ir/module.js";
-import { constant, constantOf, equal, type Form, isConstant, minus, ONE, plus, product, scaled, ZERO } from "../forms.js";
+import {
+  constant,
+  constantOf,
+  equal,
+  type Form,
+  isConstant,
+  minus,
+  ONE,
+  plus,
+  product,
+  scaled,
+  ZERO,
+} from "../forms.js";
 import { type Stored, stored, type Tile } from "./epilogue.js";
 import { argumentOf, expect, type Follow, type Known, refuse, Steps } from "./follow.js";
 import { leavesOf, type Made, madeOf } from "./made.js";
@@ -265,7 +277,11 @@ export function awaits(follow: Follow, steps: Steps, told: readonly Op[]): reado
     buffer === flags &&
     equal(follow.length(loop), scaled(numbers.named("grid"), kernel.world)) &&
     (equal(slot, i) || equal(slot, again));
-  expect(order === "acquire" && scope === "sys" && remote !== true && isAll, "what others send is not waited for", wait);
+  expect(
+    order === "acquire" && scope === "sys" && remote !== true && isAll,
+    "what others send is not waited for",
+    wait,
+  );
   return [load, loop, steps.next("block_sync")];
 }
 

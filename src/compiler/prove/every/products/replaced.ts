@@ -51,11 +51,14 @@ export function withoutProducts(given: Replaced): WithoutProducts {
 class Replacement {
   private readonly b: Builder;
   private readonly values = new Substitution();
+  /** Values here that are made before all loops. */
+  private readonly before = new Set<Value>();
   /** Values of the given kernel that have one here. */
   private readonly defined = new Set<Value>();
   private readonly name: string;
   private readonly top: Op[];
   private readonly lengths = new Map<string, Value>();
+  private readonly dims = new Map<string, Value>();
 
   constructor(private readonly given: Replaced) {
     this.b = new Builder(given.roles.span);
@@ -106,8 +109,23 @@ class Replacement {
   /** An op as it is, and before it the pure ones that it needs and that are not there. */
   private copy(op: Op): void {
     this.need(op, new Set());
-    copyOp(op, this.b, this.values);
+    copyOp(op, this.b, this.values, (inner, _, values) => this.hoisted(inner, values));
+    for (const v of op.results) this.before.add(this.values.get(v));
     for (const v of op.results) this.defined.add(v);
+  }
+
+  /** Copies an op inside of loops or conditions before all of them where it is the same for all. */
+  private hoisted(op: Op, values: Substitution): boolean {
+    const { b } = this;
+    const of = op.operands.map((v) => values.get(v));
+    const isPure = definitionOf(op.name).effect === "pure" && op.regions.length === 0 && op.results.length === 1;
+    // A length may be 0 where there is nothing to divide by it.
+    const { fn } = op.attributes;
+    const divides = (fn === "div" || fn === "rem") && (b.constantOf(of[1]!) ?? 0) === 0;
+    if (b.ops === this.top || !isPure || divides || !of.every((v) => this.before.has(v))) return false;
+    this.outside(() => copyOp(op, b, values));
+    this.before.add(values.get(op.results[0]!));
+    return true;
   }
 
   private need(op: Op, inside: Set<Value>): void {
@@ -210,7 +228,13 @@ class Replacement {
         return b.scalar(made.name, made.of as never);
       case "input":
         if (!made.isColumn) return loaded(made.name, at);
-        return loaded(made.name, b.rem(i, this.outside(() => b.binary("max", this.emitted(given.all), b.constant(0)))));
+        return loaded(
+          made.name,
+          b.rem(
+            i,
+            this.outside(() => b.binary("max", this.emitted(given.all), b.constant(0))),
+          ),
+        );
       case "left":
         return loaded(made.buffer, this.after(plus(begin, made.distance), i));
       case "unary":
@@ -257,10 +281,16 @@ class Replacement {
     return sum ?? b.constant(0);
   }
 
+  private dim(name: string): Value {
+    let value = this.dims.get(name);
+    if (value === undefined) this.dims.set(name, (value = this.outside(() => this.b.dim(name))));
+    return value;
+  }
+
   private atom(name: string): Value {
     const { b, given } = this;
     const { fn, of } = given.numbers.atomNamed(name);
-    if (fn.startsWith(DIM)) return b.dim(fn.slice(DIM.length));
+    if (fn.startsWith(DIM)) return this.dim(fn.slice(DIM.length));
     const isKnown = (fn === "div" || fn === "rem" || fn === "min" || fn === "max") && of.length === 2;
     expect(isKnown, "a length is one that is not followed", given.roles);
     return b.binary(fn, this.emitted(of[0]!), this.emitted(of[1]!));

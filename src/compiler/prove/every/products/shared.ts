@@ -168,7 +168,11 @@ export function checkCounted(launches: Launches, { ops, roles }: Through): void 
   if (counter === null) return;
   const touching = ops.filter((op) => op !== roles && buffersNamed(op).includes(counter));
   const grown = touching.filter((op) => op.name !== "load");
-  for (const op of touching) if (op.name === "load") launches.read(op);
+  for (const op of touching) {
+    if (op.name !== "load") continue;
+    expect(ops.indexOf(op) < ops.indexOf(roles), "launches are not counted by each block", op);
+    launches.read(op);
+  }
   const [loop, ...others] = grown;
   const isLast = loop !== undefined && others.length === 0 && ops.indexOf(loop) > ops.indexOf(roles);
   expect(isLast && loop.name === "for", "launches are not counted by each block", loop ?? roles);
