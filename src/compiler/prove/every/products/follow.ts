@@ -5,8 +5,8 @@ import { scalarOf } from "../../../ir/types.js";
 import { walkKernel } from "../../../ir/visit.js";
 import type { Span } from "../../../source.js";
 import { NotShown } from "../conditions.js";
-import { constant, type Form } from "../forms.js";
-import { BLOCK, type Numbers } from "./numbers.js";
+import { constant, constantOf, type Form } from "../forms.js";
+import { BLOCK, NeedsCase, type Numbers, RANK } from "./numbers.js";
 
 /** By value of a kernel, the op that makes it. */
 export type Makers = ReadonlyMap<Value, Op>;
@@ -37,9 +37,22 @@ export class Follow {
     readonly kernel: Kernel,
     private readonly makers: Makers,
     readonly numbers: Numbers,
-    /** The rank that is looked at; null where all do the same. */
-    readonly rank: number | null,
+    /** Whether what a rank does has to do with others. */
+    readonly isShared: boolean,
   ) {}
+
+  /** The number of the rank: any, or the one that is assumed in this case. */
+  get rank(): Form {
+    return this.numbers.named(RANK, 0, this.kernel.world - 1);
+  }
+
+  /** @throws NeedsCase where it is any: then each rank is looked at by itself */
+  eachRank(): number {
+    const { rank, numbers, kernel } = this;
+    const any = numbers.atomOf(rank);
+    if (any === null) return constantOf(rank);
+    throw new NeedsCase(Array.from({ length: kernel.world }, (_, r) => new Map([[any.name, constant(r)]])));
+  }
 
   set(v: Value, value: Form): void {
     this.values.set(v, value);
@@ -74,7 +87,7 @@ export class Follow {
       case "dim":
         return numbers.extent(text(op, "name"));
       case "rank":
-        return this.rank === null ? refuse(op) : constant(this.rank);
+        return this.isShared ? this.rank : refuse(op);
       case "block":
         return numbers.named(BLOCK);
       case "grid":

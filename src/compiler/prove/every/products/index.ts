@@ -18,9 +18,9 @@ import { Pieces } from "./pieces.js";
 import { type Extent3, isPlaceOf, type Plan, planOf } from "./plan.js";
 import type { WithoutProducts } from "./replaced.js";
 import { brought, summed, type Summed } from "./rings.js";
-import { checkBegin, checkCounted, type Through, through, Ways } from "./shared.js";
+import { checkBegin, checkCounted, through, Ways } from "./shared.js";
 
-/** Cases that are looked at, at most. */
+/** Cases that are looked at, at most; of each rank. */
 const MOST_CASES = 4000;
 
 /** Whether a kernel is one that is looked at here. */
@@ -41,23 +41,21 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
   const atoms = new Atoms();
   const known = new Known();
   const ways = new Ways();
-  const ranks = isShared ? Array.from({ length: kernel.world }, (_, rank) => rank) : [null];
-  for (const rank of ranks) {
-    const cases: Assumed[] = [new Map()];
-    for (let looked = 0; cases.length > 0; looked++) {
-      if (looked === MOST_CASES) throw new NotShown("there are too many cases of lengths", NO_SPAN);
-      const assumed = cases.pop()!;
-      try {
-        const follow = new Follow(kernel, makers, new Numbers(atoms, assumed), rank);
-        // An iteration and the block that has it are any: their bounds are said where they are named first.
-        follow.numbers.named("grid", 1, kernel.maxBlocks);
-        const launch = new Product(follow, makers, whereAnswered, known, ways);
-        if (isShared) launch.checkShared();
-        else launch.check();
-      } catch (e) {
-        if (!(e instanceof NeedsCase)) throw e;
-        for (const more of e.options) cases.push(new Map([...assumed, ...more]));
-      }
+  const cases: Assumed[] = [new Map()];
+  const most = MOST_CASES * (isShared ? kernel.world : 1);
+  for (let looked = 0; cases.length > 0; looked++) {
+    if (looked === most) throw new NotShown("there are too many cases of lengths", NO_SPAN);
+    const assumed = cases.pop()!;
+    try {
+      const follow = new Follow(kernel, makers, new Numbers(atoms, assumed), isShared);
+      // An iteration and the block that has it are any: their bounds are said where they are named first.
+      follow.numbers.named("grid", 1, kernel.maxBlocks);
+      const launch = new Product(follow, makers, whereAnswered, known, ways);
+      if (isShared) launch.checkShared();
+      else launch.check();
+    } catch (e) {
+      if (!(e instanceof NeedsCase)) throw e;
+      for (const more of e.options) cases.push(new Map([...assumed, ...more]));
     }
   }
   return isShared ? ways.kernels(kernel.world, known.owned) : [];
@@ -72,9 +70,12 @@ function areShared(kernel: Kernel): boolean {
   );
   if (other !== undefined)
     throw new NotShown(`there is a 'roles', beside which '${other.name}' is not followed`, roles!.span);
-  const isGathered = kernel.buffers.find(({ role, symmetric }) => symmetric && role === "input");
-  if (isGathered !== undefined)
-    throw new NotShown(`there is a 'roles', and ranks share '${isGathered.name}'`, roles!.span);
+  // What is multiplied is the rank's own.
+  walkKernel(kernel, (op) => {
+    const from = op.name === "copy_tile" ? bufferOf(kernel, text(op, "from")) : null;
+    if (from !== null && (from.role !== "input" || from.symmetric))
+      throw new NotShown(`what is multiplied comes from other ranks, in '${from.name}'`, op.span);
+  });
   return kernel.buffers.some((b) => b.symmetric);
 }
 
@@ -148,15 +149,17 @@ class Product {
     const { kernel, numbers } = follow;
     const launch = through(follow, makers);
     const { roles, ops } = launch;
-    const of = this.multiplied(roles);
-    if (of === null) return;
-    const { tile, plan, extent, factors, steps } = of;
-    const { rows, all } = tile;
     const movers = new Steps(follow.steps(roles.regions[2]!), roles);
     const moving = movers.isNext("for", "blocks") ? movers.next("for", "blocks") : null;
     const own = moving === null ? null : follow.length(moving);
     const isLeaving = own !== null && own.size > 0;
-    const found = ways.at(launch.key, follow.rank!, isLeaving, () => {
+    // Each rank has other tiles of its own: that is asked before they are looked at.
+    const rank = isLeaving ? follow.eachRank() : null;
+    const of = this.multiplied(roles);
+    if (of === null) return;
+    const { tile, plan, extent, factors, steps } = of;
+    const { rows, all } = tile;
+    const found = ways.at(launch.key, rank, () => {
       return { kernel, makers, numbers, ops, roles, factors, rows, all };
     });
     if (isLeaving) {
@@ -297,7 +300,7 @@ class Product {
   ): readonly [Form, Form, Form] {
     const { follow, output } = this;
     // What ranks make of a product together has a shape of its own.
-    const isAlone = follow.rank === null;
+    const isAlone = !follow.isShared;
     const shapes = [left, right, isAlone ? output.name : right].map((name) => follow.shape(name));
     expect(
       shapes.every((s) => s.length === 2),

@@ -60,7 +60,7 @@ export function sent(follow: Follow, steps: Steps, tile: Tile): Sent {
   expect(others.length === 0 && store!.peer !== null && isOfSum(of.made), "a tile is sent to several", store!.op);
   const part = partsOf(follow, tile.rows).find((h) => equal(store!.peer!, numbers.apply("div", of.row, h)));
   expect(part !== undefined, "an element is sent to another rank than adds it up", store!.op);
-  const row = plus(scaled(part, follow.rank!), numbers.apply("rem", of.row, part));
+  const row = plus(product(part, follow.rank), numbers.apply("rem", of.row, part));
   expect(equal(store!.index, plus(product(row, tile.all), of.column)), "an element is sent to another place", store!.op); // prettier-ignore
   of.checkLanes(store!, true);
   checkInbox(follow, store!.buffer, part, tile.all, store!.op);
@@ -97,12 +97,11 @@ export function orderOf(
   [height, columns]: readonly [number, number],
 ): Order {
   const { numbers, kernel } = follow;
-  const rank = follow.rank!;
   const part = partsOf(follow, tile.rows).find((h) => equal(own, firstOwn(follow, h, extent, tile.rows, height).own));
   expect(part !== undefined, "tiles that leave are others than those of other ranks", op);
   // So no tile has rows of two ranks; and where there are rows, all ranks have some: whole parts but for the last one's, which lacks fewer rows than there are ranks.
   const isCut = equal(numbers.apply("rem", numbers.apply("max", part, ONE), constant(height)), ZERO);
-  expect(isCut && height >= kernel.world && rank < kernel.world, "a tile has rows of several ranks", op);
+  expect(isCut && height >= kernel.world, "a tile has rows of several ranks", op);
   const { count, first } = firstOwn(follow, part, extent, tile.rows, height);
   const isOwn = numbers.decided(numbers.apply("ge", t, own), op.span) !== 0;
   const others = minus(extent.rows, count);
@@ -126,7 +125,7 @@ function firstOwn(
   rows: Form,
   height: number,
 ): Record<"own" | "count" | "first", Form> {
-  const from = numbers.apply("min", scaled(part, rank!), rows);
+  const from = numbers.apply("min", product(part, rank), rows);
   const to = numbers.apply("min", plus(from, part), rows);
   const count = numbers.rounds(minus(to, from), constant(height));
   // All tiles over the rows of them: how many columns of tiles there are, where there are any.
@@ -175,7 +174,7 @@ export class Outgoing {
     const isOne = others.length === 0 && store!.peer !== null && isOfSum(of.made);
     expect(isOne && equal(store!.peer!, whose), "an element is sent to another rank than adds it up", store!.op);
     // No tile has rows of two ranks: see `orderOf`.
-    const row = plus(scaled(part, follow.rank!), minus(of.row, product(whose, part)));
+    const row = plus(product(part, follow.rank), minus(of.row, product(whose, part)));
     const isPlaced = equal(store!.index, plus(product(row, tile.all), of.column));
     expect(isPlaced, "an element is sent to another place", store!.op);
     of.checkLanes(store!, true);
@@ -253,7 +252,7 @@ export function tells(follow: Follow, steps: Steps): readonly Op[] {
     value === load.results[0] &&
     equal(follow.length(loop), constant(kernel.world)) &&
     equal(follow.of(peer!), i) &&
-    equal(follow.of(slot!), plus(scaled(numbers.named(BLOCK), kernel.world), constant(rank!)));
+    equal(follow.of(slot!), plus(scaled(numbers.named(BLOCK), kernel.world), rank));
   expect(isTold && isAll, "what is sent is not told to all ranks", signal);
   return [meet, load, loop];
 }

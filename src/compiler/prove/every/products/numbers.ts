@@ -75,6 +75,9 @@ export class Atoms {
 /** The name of the number of the block. */
 export const BLOCK = "block";
 
+/** The name of the number of the rank. */
+export const RANK = "rank";
+
 /** Before the name of a dimension. */
 export const DIM = "dim ";
 
@@ -320,12 +323,12 @@ export class Numbers {
     return inner.some((other) => this.mentions(this.atoms.named(other), name, seen));
   }
 
-  /** Whether a number is made of lengths, and of how many blocks there are, alone. */
+  /** Whether a number is made of lengths, of the rank, and of how many blocks there are, alone. */
   isFixed(f: Form): boolean {
     return [...f.keys()].every((key) =>
       (key === "" ? [] : factors(key)).every((name) => {
         const { fn, of } = this.atoms.named(name);
-        return of.length > 0 ? of.every((g) => this.isFixed(g)) : fn === "grid" || fn.startsWith(DIM);
+        return of.length > 0 ? of.every((g) => this.isFixed(g)) : fn === "grid" || fn === RANK || fn.startsWith(DIM);
       }),
     );
   }

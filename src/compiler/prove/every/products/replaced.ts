@@ -3,7 +3,7 @@
  * the product's. docs/PROOF.md, "Products for other ranks", says why what holds of the one holds of the other.
  */
 import { Builder } from "../../../ir/builder.js";
-import { bufferOf, freshName, type Kernel, type Op, Value } from "../../../ir/module.js";
+import { bufferOf, freshName, type Kernel, type Op, type Value } from "../../../ir/module.js";
 import { scalar } from "../../../ir/types.js";
 import { problemsOf } from "../../../ir/verify.js";
 import { buffersNamed, copyOp, Substitution } from "../../../ir/visit.js";

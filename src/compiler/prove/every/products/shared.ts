@@ -2,7 +2,7 @@
  * Products that ranks add up together: what the tiles of each rank come to, wherever lengths lead, and the kernels that are left without products. See
  * docs/PROOF.md, "Products for other ranks".
  */
-import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
+import { bufferOf, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
 import { buffersNamed } from "../../../ir/visit.js";
 import { constant, equal, keyOf, plus, scaled } from "../forms.js";
 import { argumentOf, expect, type Follow, type Makers, Steps } from "./follow.js";
@@ -46,11 +46,11 @@ export function through(follow: Follow, makers: Makers): Through {
   return { key, ops, roles };
 }
 
-const known = new WeakMap<Makers, readonly Value[]>();
+const restsOf = new WeakMap<Makers, readonly Value[]>();
 
 /** Whether dimensions are multiples of numbers, which numbers that decide more are made of: where that is decided first, these are not decided again. */
 function restsIn(makers: Makers): readonly Value[] {
-  let rests = known.get(makers);
+  let rests = restsOf.get(makers);
   if (rests !== undefined) return rests;
   const isRest = (v: Value): boolean => {
     const op = makers.get(v);
@@ -58,16 +58,24 @@ function restsIn(makers: Makers): readonly Value[] {
   };
   const ops = [...new Set(makers.values())].filter((op) => op.name === "compare" && isRest(op.operands[0]!));
   rests = ops.flatMap((op) => op.results).filter((v) => isOfLengths(v, makers));
-  known.set(makers, rests);
+  restsOf.set(makers, rests);
   return rests;
 }
 
 const OF_LENGTHS = new Set(["const", "dim", "grid", "binary", "compare", "select"]);
 
+const ofLengths = new WeakMap<Makers, Map<Value, boolean>>();
+
 /** Whether a number is one for all ranks, blocks and data. */
 function isOfLengths(v: Value, makers: Makers): boolean {
+  let known = ofLengths.get(makers);
+  if (known === undefined) ofLengths.set(makers, (known = new Map()));
+  let is = known.get(v);
+  if (is !== undefined) return is;
   const op = makers.get(v);
-  return op !== undefined && OF_LENGTHS.has(op.name) && op.operands.every((o) => isOfLengths(o, makers));
+  is = op !== undefined && OF_LENGTHS.has(op.name) && op.operands.every((o) => isOfLengths(o, makers));
+  known.set(v, is);
+  return is;
 }
 
 /** What is found of the tiles of one rank, case by case. */
@@ -76,26 +84,26 @@ interface Found {
   kept?: Kept;
   told?: readonly Op[];
   awaited?: readonly Op[];
-  isLeaving: boolean;
 }
 
 interface Way extends Omit<Replaced, "tiles"> {
-  readonly found: Map<number, Found>;
+  readonly found: Map<number | null, Found>;
 }
 
 /** All ways through a launch. */
 export class Ways {
   private readonly ways = new Map<string, Way>();
 
-  /** What is found of a rank on its way. @param isLeaving whether tiles leave by movers */
-  at(key: string, rank: number, isLeaving: boolean, make: () => Omit<Replaced, "tiles">): Noted {
+  /** What is found of a rank on its way; of any, where tiles do not leave by movers. */
+  at(key: string, rank: number | null, make: () => Omit<Replaced, "tiles">): Noted {
     let way = this.ways.get(key);
     if (way === undefined) this.ways.set(key, (way = { ...make(), found: new Map() }));
-    const found = way.found.get(rank) ?? { isLeaving };
+    const isLeaving = rank !== null;
+    const found = way.found.get(rank) ?? {};
     way.found.set(rank, found);
     const { rows, all, factors } = make();
     const isOne = equal(rows, way.rows) && equal(all, way.all) && factors.every((f, i) => f === way.factors[i]);
-    expect(found.isLeaving === isLeaving && isOne, "tiles come to something else at other lengths", way.roles);
+    expect(isOne && way.found.has(null) !== isLeaving, "tiles come to something else at other lengths", way.roles);
     return new Noted(found, way.roles);
   }
 
@@ -103,13 +111,12 @@ export class Ways {
   kernels(world: number, owned: ReadonlyMap<string, string>): readonly WithoutProducts[] {
     return [...this.ways.values()].map((way) => {
       const tiles = Array.from({ length: world }, (_, rank) => {
-        const { sent, kept, told, awaited, isLeaving } = way.found.get(rank) ?? { isLeaving: false };
+        const isLeaving = !way.found.has(null);
+        const { sent, kept, told, awaited } = way.found.get(isLeaving ? rank : null) ?? {};
         const isAll = sent !== undefined && (!isLeaving || (kept && told && awaited) !== undefined);
         expect(isAll, "some tiles come to nothing", way.roles);
         return { sent, leaving: isLeaving ? { kept: kept!, told: told!, awaited: awaited! } : null };
       });
-      const isAlike = tiles.every((t) => (t.leaving === null) === (tiles[0]!.leaving === null));
-      expect(isAlike, "ranks do not all do the same with their tiles", way.roles);
       const touched = new Set(way.ops.filter((op) => op !== way.roles).flatMap(buffersNamed));
       for (const { sent, leaving } of tiles) {
         touched.add(sent.buffer);
@@ -203,7 +210,7 @@ export function checkBegin(follow: Follow, { ops, roles }: Through): void {
     const isAll = equal(follow.length(op), constant(world));
     if (isSignal) {
       const [slot] = indices;
-      const isToAll = peer !== null && equal(follow.of(peer), i) && equal(follow.of(slot!), plus(own, constant(rank!)));
+      const isToAll = peer !== null && equal(follow.of(peer), i) && equal(follow.of(slot!), plus(own, rank));
       const isSet = sync.attributes["mode"] === "set" && !hasWaited;
       expect(isAll && isToAll && isSet, "blocks wait before their tiles", sync);
       told.set(value!, text(sync, "buffer"));
