@@ -165,6 +165,14 @@ const TWINS: readonly (readonly [name: string, twin: () => Kernel, reason: RegEx
   ["tiles that are sent to a rank whose launch before is not over", () => changed(executed, ops(executed, null, "wait").slice(0, 1), (op) => withAttributes(op, { order: "relaxed" })), /nothing orders/],
   ["an output that some ranks do not get", () => changed(onAll, ops(onAll, 0, "store", to("c")).slice(0, 1), (op) => moved(op, 1, 1)), /stored to some ranks/],
   ["ranks that go other ways", () => changed(executed, ops(executed, null, "select", (op) => JSON.stringify(op.results[0]!.type).includes("bool")).slice(-1), onRank), /ranks may go other ways/],
+  [
+    "tiles that are added up where they do not leave, and the other way round",
+    () =>
+      ops(executed, null, "if", (op) => op.regions[0]!.ops.length === 0 && op.regions[1]!.ops.length > 0)
+        .slice(0, 1)
+        .reduce((k, op) => edited(k, op, (o) => [{ ...o, regions: o.regions.toReversed() }]), executed),
+    /touched behind tiles that leave/,
+  ],
   ["blocks that wait before they tell that they have begun", () => {
     const [signal] = ops(executed, null, "for", around("signal", "flags"));
     const without = edited(executed, signal!, dropped);

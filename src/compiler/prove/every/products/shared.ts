@@ -117,6 +117,7 @@ export class Ways {
         expect(isAll, "some tiles come to nothing", way.roles);
         return { sent, leaving: isLeaving ? { kept: kept!, told: told!, awaited: awaited! } : null };
       });
+      if (!way.found.has(null)) checkBehind(way);
       const touched = new Set(way.ops.filter((op) => op !== way.roles).flatMap(buffersNamed));
       for (const { sent, leaving } of tiles) {
         touched.add(sent.buffer);
@@ -130,6 +131,15 @@ export class Ways {
       expect(again === undefined, `'${again ?? ""}' is there for several things`, way.roles);
       return withoutProducts({ ...way, tiles });
     });
+  }
+}
+
+/** Where tiles leave, a block that has none of its own rank's knows of no others before its launch ends: so it touches nothing until then. */
+function checkBehind({ kernel, ops, roles }: Way): void {
+  const OF_BLOCKS = ["signal", "state", "register"];
+  for (const op of ops.slice(ops.indexOf(roles) + 1)) {
+    const isOfBlocks = buffersNamed(op).every((name) => OF_BLOCKS.includes(bufferOf(kernel, name).role));
+    expect(isOfBlocks, "elements are touched behind tiles that leave", op);
   }
 }
 
