@@ -188,7 +188,13 @@ export function isAtLeastZero(f: Form, ranges: Ranges): boolean {
     const fromZero = rangeFromZero(f, ranges);
     if (fromZero.low >= 0) return true;
     if (fromZero.high < 0) return false;
-    cut(ranges, cutFor(f, ranges));
+    const common = commonFactor(minus(f, constant(constantOf(f))));
+    const least = common === undefined ? undefined : ranges.get(common)?.low;
+    if (least !== undefined && least >= 1) {
+      const known = signOfProduct(f, common!, least, ranges);
+      if (known !== null) return known;
+    }
+    cut(ranges, least === 0 ? new Cut(common!, 1) : cutFor(f, ranges));
   }
 }
 
@@ -220,6 +226,22 @@ export function isZero(f: Form, ranges: Ranges): boolean {
     if (ranges.has(common)) return isZero(divided(f, parameter(common)), ranges);
   }
   return isAtLeastZero(f, ranges) && !isAtLeastZero(minus(f, ONE), ranges);
+}
+
+/** What the sign of a factor says of a polynomial that is a positive parameter's product and a number; null where it says nothing. */
+function signOfProduct(f: Form, common: string, least: number, ranges: Ranges): boolean | null {
+  const more = constantOf(f);
+  const other = divided(minus(f, constant(more)), parameter(common));
+  if (isAtLeastZero(other, ranges)) return more >= 0 ? true : null;
+  // A whole number below 0 is at most -1.
+  return more < least ? false : null;
+}
+
+/** A parameter that all terms of a polynomial have; undefined where there is none. */
+function commonFactor(f: Form): string | undefined {
+  const keys = [...f.keys()];
+  if (keys.length < 2) return undefined;
+  return factors(keys[0]!).find((name) => keys.every((key) => factors(key).includes(name)));
 }
 
 /** Where to cut a box in which a polynomial has both signs. */

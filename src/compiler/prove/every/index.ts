@@ -7,7 +7,9 @@ import type { Kernel } from "../../ir/module.js";
 import { NO_SPAN, type Span } from "../../source.js";
 import { type DimValues, extentNames } from "../../types/extent.js";
 import { divisorOf, greatestCommon } from "../../types/requirement.js";
+import { proveAnswer } from "../answer.js";
 import { launchesOf } from "../launches.js";
+import { predicated } from "../predicated.js";
 import { type Answer, placeOf } from "../results.js";
 import { Expressions, NotAffine } from "./expressions.js";
 import { type Box, boxOf, constant, explore, type Form, Undecided } from "./forms.js";
@@ -51,6 +53,7 @@ const MOST_BOXES = 1000;
  * @param shapes lengths at which the answer may be proved, with aligned buffers; the first are the first to be taken
  * @param prove proves the kernel's answer at some of them; null: it is proved there, or somebody will
  * @param only lengths that it is about; by default all that the kernel takes
+ * @param product an input that stands for a product: any block may take any of its elements
  * @throws nothing that means a wrong program: what is not shown says why
  */
 export function everyLength(
@@ -58,6 +61,7 @@ export function everyLength(
   shapes: readonly DimValues[],
   prove: ((dims: DimValues) => Answer) | null = null,
   only: readonly DimValues[] | null = null,
+  product: string | null = null,
 ): EveryClaim {
   let answer: EveryLength = { holds: true };
   const whereAnswered = (of: () => void): void => {
@@ -70,11 +74,17 @@ export function everyLength(
   };
   try {
     if (hasRoles(kernel)) {
-      checkProducts(kernel, whereAnswered);
+      for (const left of checkProducts(kernel, whereAnswered)) {
+        const executed = predicated(left.kernel);
+        const proveIt = (dims: DimValues): Answer => proveAnswer(executed, { dims });
+        const claim = everyLength(left.kernel, shapes, proveIt, only, left.product);
+        if (!claim.ordering.holds) return { answer: claim.ordering, ordering: claim.ordering, examples: [] };
+        if (answer.holds) answer = claim.answer;
+      }
       return { answer, ordering: { holds: true }, examples: [] };
     }
     const expressions = new Expressions(divisorsOf(kernel));
-    const program = programOf(kernel, shapes, expressions);
+    const program = programOf(kernel, shapes, expressions, product);
     const pairs = new Pairs(program);
     const needed = new Set<string>();
     const examples: DimValues[] = [];
@@ -162,7 +172,12 @@ function divisorsOf({ requirements }: Kernel): ReadonlyMap<string, number> {
 }
 
 /** The kernel as movements. @throws NotShown */
-function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Expressions): Program {
+function programOf(
+  kernel: Kernel,
+  proved: readonly DimValues[],
+  expressions: Expressions,
+  product: string | null,
+): Program {
   checkOps(kernel);
   for (const { name, values } of kernel.inputs)
     if (values !== undefined && [values.from, values.to].some((e) => extentNames(e).size > 0))
@@ -172,7 +187,7 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
   for (const b of kernel.buffers)
     if (b.role === "packet") checkCounted(expressions.extent(b.shape[0]!), placeOf(kernel));
   const launches = launchesOf(kernel);
-  const all = new Movements(kernel, expressions);
+  const all = new Movements(kernel, expressions, product);
   const footprints = new Footprints(kernel, expressions);
   const orders = (kernel.maxBlocks > 1 ? [1, 2] : [1]).map((grid) => StretchOrder.of(kernel, dims, grid, launches));
   const [first] = orders as [StretchOrder];
@@ -216,5 +231,5 @@ function programOf(kernel: Kernel, proved: readonly DimValues[], expressions: Ex
         },
       );
   const toFollow = areLaunchesAlike(kernel, inOrder) ? 1 : launches;
-  return { kernel, expressions, launches: toFollow, units: inOrder, orders };
+  return { kernel, expressions, launches: toFollow, units: inOrder, orders, isOfParts: product !== null };
 }

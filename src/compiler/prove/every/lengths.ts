@@ -50,6 +50,8 @@ export interface Program {
   readonly expressions: Expressions;
   /** Launches from the first on that show what outputs hold after all of them. */
   readonly launches: number;
+  /** Whether what a dimension divides by divides a product, too, in which that is then no length of its own. */
+  readonly isOfParts?: boolean;
   /** In an order that could happen. */
   readonly units: readonly Unit[];
   /** With one block, and with two, which stand for all there may be; see `blocks.ts`. */
@@ -84,14 +86,22 @@ export function checkCounted(e: Expression, span: Span, isInside = false): void 
  * number, which the dimensions do not determine: more than there are, so what holds of all of them holds of those that are.
  * @param withStrips with products that are divided to count strips alone
  */
-export function namesOf({ kernel, units, expressions }: Program, withStrips = false): readonly string[] {
+export function namesOf({ kernel, units, expressions, isOfParts }: Program, withStrips = false): readonly string[] {
   const products = new Set<string>();
   const seen = new Set<number>();
+  // What one of the dimensions divides by, a product of them does: that is a product of others.
+  const isWhole = (e: Expression): boolean => {
+    const [a, b] = e.kind === "apply" && e.fn === "div" && isOfParts ? e.of : [];
+    const name = a === undefined ? null : nameOfProduct(a);
+    if (name === null || b!.kind !== "constant" || b!.value < 1) return false;
+    return dimsIn(name).some((dim) => expressions.divisorOf([dim]) % b!.value === 0);
+  };
   const visit = (e: Expression, isInside: boolean): void => {
     if (e.kind !== "apply" || (seen.has(e.id) && !isInside)) return;
     seen.add(e.id);
     const name = nameOfProduct(e);
     if (name !== null && isInside) products.add(name);
+    if (isWhole(e)) return;
     e.of.forEach((f) => visit(f, isInside || e.fn === "div" || e.fn === "rem"));
   };
   const look = (f: Form): void => {

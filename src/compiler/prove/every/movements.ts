@@ -20,7 +20,7 @@ import {
   Undecided,
 } from "./forms.js";
 import { keyOfPlace, renamedPlace } from "./places.js";
-import { type Merged, mergedStores, type Movement } from "./pieces.js";
+import { ANY_BLOCK, type Merged, mergedStores, type Movement } from "./pieces.js";
 import { demand, NotShown } from "./conditions.js";
 import { packetsIn } from "./packets.js";
 import type { Stretch } from "./stretches.js";
@@ -42,11 +42,19 @@ export class Movements {
   constructor(
     private readonly kernel: Kernel,
     private readonly expressions: Expressions,
+    /** An input of which any block may take any element; null where there is none. */
+    private readonly ofAnyBlock: string | null = null,
   ) {}
 
   /** Those of a stretch, on any number of blocks. @throws NotShown */
   of({ parts }: Stretch): readonly Movement[] {
-    return parts.flatMap(separated).flatMap((part) => this.ofPart(part));
+    return parts
+      .flatMap(separated)
+      .flatMap((part) => this.ofPart(part))
+      .map((m) => {
+        const isOfAny = m.sources.some((s) => s.buffer === this.ofAnyBlock);
+        return isOfAny ? { ...m, rows: ANY_BLOCK, takers: m.takers.map(() => null) } : m;
+      });
   }
 
   private ofPart(part: Part): readonly Movement[] {

@@ -1,14 +1,25 @@
-/** What becomes of a tile's sums: each element that is there is stored in its place, once, as the same function of its sum and of inputs there. */
-import { bufferOf, isRemote, type Op, text, type Value } from "../../../ir/module.js";
+/** What becomes of a tile's sums: each element that is there is stored, once, as the same function of its sum and of what lies as that does. */
+import { bufferOf, isRemote, memoryOperands, type Op, text, type Value } from "../../../ir/module.js";
 import { lanesOf, scalarOf } from "../../../ir/types.js";
 import { WIDEST_ACCESS } from "../../../machine/architectures.js";
-import type { Specification } from "../../../manifest.js";
-import { type DType, DTYPES } from "../../../types/dtype.js";
-import { NotShown } from "../conditions.js";
-import { constant, equal, type Form, keyOf, minus, plus, product, scaled, ZERO } from "../forms.js";
+import { DTYPES } from "../../../types/dtype.js";
+import {
+  constant,
+  constantOf,
+  equal,
+  factors,
+  type Form,
+  isConstant,
+  minus,
+  plus,
+  product,
+  scaled,
+  ZERO,
+} from "../forms.js";
 import { argumentOf, expect, type Follow, refuse, Steps } from "./follow.js";
+import { isRounded, leavesOf, type Made, SUM, textOf } from "./made.js";
 
-/** A tile of the product, and the output that it is of. */
+/** A tile of the product. */
 export interface Tile {
   readonly accumulator: string;
   /** Rows and columns of the accumulator. */
@@ -19,26 +30,57 @@ export interface Tile {
   /** Where it begins. */
   readonly row: Form;
   readonly column: Form;
-  /** Rows and columns of the output. */
+  /** Rows and columns of the product. */
   readonly rows: Form;
   readonly all: Form;
 }
 
-/** What an element is made of, as a text: alike for what is alike. */
-export type Made = string;
+/** Where a tile's elements are taken from, other than its accumulator: rows of a buffer that is as wide, from one on. */
+export interface Lying {
+  readonly buffer: string;
+  readonly row: Form;
+}
 
-/** The sum of an element, in such a text. */
-export const SUM: Made = "sum";
+/** Where an element is stored. */
+export interface Store {
+  readonly op: Op;
+  readonly buffer: string;
+  /** Whose memory; null of the rank's own. */
+  readonly peer: Form | null;
+  readonly index: Form;
+}
 
-/** Looks at the loop that stores a tile. */
-export function stored(follow: Follow, steps: Steps, output: string, tile: Tile): Made {
+/** What a loop over a tile does with its elements. */
+export interface Stored {
+  readonly loop: Op;
+  readonly stores: readonly Store[];
+  readonly made: Made;
+  /** The place of any one in the product, and that of its row in the tile. */
+  readonly row: Form;
+  readonly column: Form;
+  readonly inTile: Form;
+  /** Asks whether a store may be as wide as it is. @param isInRow it is where rows of the product are, which no vector goes beyond; else where rows of the accumulator are */
+  readonly checkLanes: (store: Store, isInRow: boolean) => void;
+}
+
+/**
+ * Looks at the loop that stores a tile.
+ * @param lying where the elements lie; null: in the accumulator
+ * @param hasLeft whether they may be made of what ranks have left in scratch
+ */
+export function stored(follow: Follow, steps: Steps, tile: Tile, lying: Lying | null, hasLeft: boolean): Stored {
   const { numbers } = follow;
   const { accumulator, height, width, columns, rows, all } = tile;
-  const loop = steps.next("for", "fragment");
-  const lanes = (loop.attributes["lanes"] as number | undefined) ?? 1;
-  const isOwn = loop.attributes["fragment"] === accumulator && loop.attributes["twin"] === undefined;
+  const loop = steps.next("for", lying === null ? "fragment" : "threads");
+  const count = follow.length(loop);
+  const lanes =
+    lying === null
+      ? ((loop.attributes["lanes"] as number | undefined) ?? 1)
+      : (height * width) / (isConstant(count) ? Math.max(constantOf(count), 1) : 1);
+  const isOwn =
+    lying !== null || (loop.attributes["fragment"] === accumulator && loop.attributes["twin"] === undefined);
   expect(isOwn, "elements of another accumulator are stored", loop);
-  expect(equal(follow.length(loop), constant((height * width) / lanes)), "a loop does not store all of a tile", loop);
+  expect(Number.isInteger(lanes) && equal(count, constant((height * width) / lanes)), "a loop does not store all of a tile", loop); // prettier-ignore
   const e = numbers.named("element");
   follow.set(argumentOf(loop), e);
   const at = scaled(e, lanes);
@@ -62,50 +104,74 @@ export function stored(follow: Follow, steps: Steps, output: string, tile: Tile)
   );
   new Steps(follow.effects(choice.regions[1]!), choice).end();
 
-  const place = plus(product(plus(tile.row, row), all), plus(tile.column, column));
-  const values = new Elements(follow, tile, lanes, {
-    [keyOf(place)]: "place",
-    [keyOf(plus(tile.column, column))]: "column",
-    [keyOf(plus(scaled(row, width), column))]: "accumulator",
-  });
+  const values = new Elements(follow, tile, lanes, { row, column }, lying, hasLeft);
   const ops = follow.effects(choice.regions[0]!);
-  const store = ops.at(-1);
+  const first = ops.findIndex((op) => op.name === "store");
+  expect(first >= 0, "an element is not stored", choice);
+  for (const op of ops.slice(0, first)) if (op.name !== "load") refuse(op);
+  const stores = ops.slice(first).map((op): Store => {
+    if (op.name !== "store") refuse(op);
+    const { peer, indices } = memoryOperands(op);
+    expect(indices.length === 1, "an element is stored in another place", op);
+    expect(lanesOf(op.operands[0]!.type) === lanes, "an element is stored in another place", op);
+    const index = follow.of(indices[0]!);
+    return { op, buffer: text(op, "buffer"), peer: peer === null ? null : follow.of(peer), index };
+  });
+  const [made, ...others] = stores.map(({ op }) => values.of(op.operands[0]!)) as [Made, ...Made[]];
   expect(
-    store?.name === "store" && text(store, "buffer") === output,
-    "something else is stored than the output",
+    others.every((m) => textOf(m) === textOf(made)),
+    "several things are made of an element",
     choice,
   );
-  for (const op of ops.slice(0, -1)) if (op.name !== "load") refuse(op);
-  expect(!isRemote(store) && store.operands.length === 2, "an element is stored elsewhere", store);
-  expect(equal(follow.of(store.operands[1]!), place), "an element is stored in another place", store);
-  expect(lanesOf(store.operands[0]!.type) === lanes, "an element is stored in another place", store);
-  values.checkLanes(store, output);
-  return values.of(store.operands[0]!);
+  // What is read and not used is read by others, too: so nothing has to be said of it.
+  for (const op of ops.slice(0, first)) values.of(op.results[0]!);
+  values.checkRead(made, choice);
+  return {
+    loop,
+    stores,
+    made,
+    row: plus(tile.row, row),
+    column: plus(tile.column, column),
+    inTile: row,
+    checkLanes: ({ op, buffer }, isInRow) => values.checkLanes(op, buffer, isInRow),
+  };
 }
 
 /** What elements are made of, lane by lane. */
 class Elements {
   private readonly known = new Map<Value, Made>();
+  private readonly read = new Map<string, Op>();
 
-  /** @param places by the text of an index, what it is the index of */
   constructor(
     private readonly follow: Follow,
     private readonly tile: Tile,
     private readonly lanes: number,
-    private readonly places: Readonly<Record<string, "place" | "column" | "accumulator">>,
+    /** The element's row and column in the tile. */
+    private readonly at: { readonly row: Form; readonly column: Form },
+    private readonly lying: Lying | null,
+    private readonly hasLeft: boolean,
   ) {}
 
   /** Lanes are neighbours in a row, all of them there or none, where vectors may lie. */
-  checkLanes(op: Op, buffer: string): void {
+  checkLanes(op: Op, buffer: string, isInRow: boolean): void {
     const { follow, tile, lanes } = this;
     if (lanes === 1) return;
     const isWhole = tile.columns % lanes === 0 && tile.width % lanes === 0;
     const isRest = equal(follow.numbers.apply("rem", tile.all, constant(lanes)), ZERO);
+    // A vector that is partly behind the end of the product's row is there as a whole, so rows end between vectors in any buffer.
     expect(isWhole && isRest, "a row may end within a vector", op);
+    expect(isInRow || tile.width % lanes === 0, "a row may end within a vector", op);
     // A longer one is printed as several.
     const bytes = Math.min(lanes * DTYPES[bufferOf(follow.kernel, buffer).dtype].bytes, WIDEST_ACCESS);
     const begins = [bytes, WIDEST_ACCESS].some((n) => equal(follow.begins(buffer, n), constant(1)));
     expect(begins, "a vector may lie where none may", op);
+  }
+
+  /** All that is read of what ranks have left is part of what is made. */
+  checkRead(made: Made, op: Op): void {
+    const used = new Set(leavesOf(made).map(textOf));
+    const isUsed = [...this.read.keys()].every((key) => used.has(key));
+    expect(isUsed, "an element is read that nothing is made of", op);
   }
 
   of(v: Value): Made {
@@ -121,20 +187,22 @@ class Elements {
     const of = op.operands;
     switch (op.name) {
       case "const":
-        return constantOf(attributes["value"] as number);
+        return { kind: "constant", value: attributes["value"] as number, of: scalarOf(v.type) };
       case "scalar":
-        return `scalar ${text(op, "name")}`;
+        return { kind: "scalar", name: text(op, "name"), of: scalarOf(v.type) };
       case "splat":
         return this.of(of[0]!);
       case "cast": {
         const isAlike = [of[0]!, v].every((x) => isRounded(scalarOf(x.type)));
         if (!isAlike) refuse(op);
-        return this.of(of[0]!);
+        return { kind: "cast", of: scalarOf(v.type), a: this.of(of[0]!) };
       }
       case "unary":
-        return unary(text(op, "fn"), this.of(of[0]!));
+        return { kind: "unary", fn: text(op, "fn"), a: this.of(of[0]!) };
       case "binary":
-        return binary(text(op, "fn"), this.of(of[0]!), this.of(of[1]!));
+        return { kind: "binary", fn: text(op, "fn"), a: this.of(of[0]!), b: this.of(of[1]!) };
+      case "select":
+        return this.of(of[this.isChosen(of[0]!) ? 1 : 2]!);
       case "load":
         return this.loaded(op);
       default:
@@ -142,78 +210,52 @@ class Elements {
     }
   }
 
+  /** Whether a condition holds, which is one of ranks and not of elements. */
+  private isChosen(v: Value): boolean {
+    const op = this.follow.maker(v);
+    if (op?.name === "splat") return this.isChosen(op.operands[0]!);
+    return this.follow.numbers.decided(this.follow.of(v), op?.span) !== 0;
+  }
+
   private loaded(op: Op): Made {
-    const { follow, lanes, tile } = this;
+    const { follow, lanes, tile, at, lying } = this;
     const buffer = text(op, "buffer");
     const { role } = bufferOf(follow.kernel, buffer);
     expect(!isRemote(op) && op.operands.length === 1, "an element is read elsewhere", op);
-    const place = this.places[keyOf(follow.of(op.operands[0]!))];
+    const index = follow.of(op.operands[0]!);
     expect(lanesOf(op.results[0]!.type) === lanes, "lanes are not of one width", op);
-    if (buffer === tile.accumulator) {
-      expect(place === "accumulator", "an element is made of another one's sum", op);
+    if (buffer === (lying?.buffer ?? tile.accumulator)) {
+      const row = plus(lying?.row ?? ZERO, at.row);
+      const isOwn = equal(index, plus(scaled(row, tile.width), at.column));
+      expect(isOwn, "an element is made of another one's sum", op);
+      if (lying !== null) this.checkLanes(op, buffer, false);
       return SUM;
+    }
+    const [row, column] = [plus(tile.row, at.row), plus(tile.column, at.column)];
+    const place = plus(product(row, tile.all), column);
+    if (role === "scratch" && this.hasLeft) {
+      const distance = minus(index, place);
+      expect(follow.numbers.isFixed(distance), "an element is made of what lies elsewhere", op);
+      expect(lanes === 1 || this.isWhole(distance), "a vector may lie where none may", op);
+      this.checkLanes(op, buffer, true);
+      const left: Made = { kind: "left", buffer, distance };
+      this.read.set(textOf(left), op);
+      return left;
     }
     expect(role === "input", "an element is made of what is no input", op);
     const shape = follow.shape(buffer);
     const isPlace =
-      shape.length === 2 && place === "place" && equal(shape[0]!, tile.rows) && equal(shape[1]!, tile.all);
-    const isColumn = shape.length === 1 && place === "column" && equal(shape[0]!, tile.all);
+      shape.length === 2 && equal(index, place) && equal(shape[0]!, tile.rows) && equal(shape[1]!, tile.all);
+    const isColumn = shape.length === 1 && equal(index, column) && equal(shape[0]!, tile.all);
     expect(isPlace || isColumn, "an element is made of an input's in another place", op);
-    this.checkLanes(op, buffer);
-    return input(buffer);
+    this.checkLanes(op, buffer, true);
+    return { kind: "input", name: buffer, isColumn };
   }
-}
 
-/** Dtypes between which a cast does nothing but round: what comes of that, a claim about the answer leaves out. */
-function isRounded(kind: string): boolean {
-  return kind === "f32" || kind === "f16" || kind === "bf16";
-}
-
-const constantOf = (value: number): Made => `${value}`;
-const input = (name: string): Made => `input ${name}`;
-const unary = (fn: string, a: Made): Made => `${fn}(${a})`;
-
-const COMMUTES = new Set(["add", "mul", "min", "max"]);
-
-function binary(fn: string, a: Made, b: Made): Made {
-  const of = COMMUTES.has(fn) ? [a, b].sort() : [a, b];
-  return `${fn}(${of.join(", ")})`;
-}
-
-/**
- * What is specified of an element, in the same words.
- * @param factors inputs that are multiplied
- * @param has whether an input has an element for each place, or for each column
- * @throws NotShown for what is not followed
- */
-export function specified(
-  s: Specification,
-  factors: readonly [string, string],
-  has: (name: string) => boolean,
-  op: Op,
-): Made {
-  const of = (x: Specification): Made => specified(x, factors, has, op);
-  switch (s.kind) {
-    case "constant":
-      return constantOf(s.value);
-    case "scalar":
-      return `scalar ${s.name}`;
-    case "input":
-      if (!has(s.name)) break;
-      return input(s.name);
-    case "rounded":
-    case "cast":
-      if (!isRounded(s.dtype satisfies DType)) break;
-      return of(s.a);
-    case "unary":
-      return unary(s.fn, of(s.a));
-    case "binary":
-      return binary(s.fn, of(s.a), of(s.b));
-    case "matmul":
-      if (s.a.kind !== "input" || s.b.kind !== "input") break;
-      if (s.a.name !== factors[0] || s.b.name !== factors[1]) break;
-      return SUM;
-    default:
+  /** Whether a number of elements is one of whole vectors, where rows are. */
+  private isWhole(distance: Form): boolean {
+    const row = this.follow.numbers.atomOf(this.tile.all)?.name;
+    const isOfRows = (key: string): boolean => key !== "" && row !== undefined && factors(key).includes(row);
+    return [...distance].every(([key, n]) => n % this.lanes === 0 || isOfRows(key));
   }
-  throw new NotShown(`the answer has a '${s.kind}' that goes by places`, op.span);
 }

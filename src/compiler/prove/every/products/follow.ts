@@ -5,8 +5,8 @@ import { scalarOf } from "../../../ir/types.js";
 import { walkKernel } from "../../../ir/visit.js";
 import type { Span } from "../../../source.js";
 import { NotShown } from "../conditions.js";
-import { constant, type Form } from "../forms.js";
-import { BLOCK, type Numbers } from "./numbers.js";
+import { constant, constantOf, type Form } from "../forms.js";
+import { BLOCK, NeedsCase, type Numbers, RANK } from "./numbers.js";
 
 /** By value of a kernel, the op that makes it. */
 export type Makers = ReadonlyMap<Value, Op>;
@@ -37,7 +37,22 @@ export class Follow {
     readonly kernel: Kernel,
     private readonly makers: Makers,
     readonly numbers: Numbers,
+    /** Whether what a rank does has to do with others. */
+    readonly isShared: boolean,
   ) {}
+
+  /** The number of the rank: any, or the one that is assumed in this case. */
+  get rank(): Form {
+    return this.numbers.named(RANK, 0, this.kernel.world - 1);
+  }
+
+  /** @throws NeedsCase where it is any: then each rank is looked at by itself */
+  eachRank(): number {
+    const { rank, numbers, kernel } = this;
+    const any = numbers.atomOf(rank);
+    if (any === null) return constantOf(rank);
+    throw new NeedsCase(Array.from({ length: kernel.world }, (_, r) => new Map([[any.name, constant(r)]])));
+  }
 
   set(v: Value, value: Form): void {
     this.values.set(v, value);
@@ -71,6 +86,8 @@ export class Follow {
         return constant(op.attributes["value"] as number);
       case "dim":
         return numbers.extent(text(op, "name"));
+      case "rank":
+        return this.isShared ? this.rank : refuse(op);
       case "block":
         return numbers.named(BLOCK);
       case "grid":
@@ -132,7 +149,7 @@ export class Steps {
 
   constructor(
     private readonly steps: readonly Op[],
-    private readonly around: Op,
+    readonly around: Op,
   ) {}
 
   /** The next op, which must be of that kind. @throws NotShown where it is another, or none */
@@ -161,4 +178,24 @@ export function argumentOf(op: Op): Value {
   const [region] = op.regions;
   expect(region !== undefined && region.arguments.length === 1, "a loop counts several numbers", op);
   return region.arguments[0]!;
+}
+
+/** What is one thing in all cases. */
+export class Known {
+  private readonly things = new Map<string, string>();
+  /** Buffers that nothing but the blocks' tiles touches, by what they are there for. */
+  readonly owned = new Map<string, string>();
+
+  alike(what: string, value: string, op: Op): void {
+    const known = this.things.get(what) ?? value;
+    this.things.set(what, known);
+    expect(known === value, "iterations keep their parts in several places", op);
+  }
+
+  /** A buffer is there for one thing. */
+  own(name: string, what: string, op: Op): void {
+    const known = this.owned.get(name) ?? what;
+    this.owned.set(name, known);
+    expect(known === what, `'${name}' is there for several things`, op);
+  }
 }

@@ -27,7 +27,7 @@ import {
 } from "../forms.js";
 
 /** What an atom is: a name with bounds, or a function of numbers. */
-interface Atom {
+export interface Atom {
   readonly name: string;
   readonly fn: string;
   readonly of: readonly Form[];
@@ -75,6 +75,12 @@ export class Atoms {
 /** The name of the number of the block. */
 export const BLOCK = "block";
 
+/** The name of the number of the rank. */
+export const RANK = "rank";
+
+/** Before the name of a dimension. */
+export const DIM = "dim ";
+
 const TRUTH: Range = { low: 0, high: 1 };
 const ANY: Range = { low: -Infinity, high: Infinity };
 
@@ -113,7 +119,7 @@ export class Numbers {
   /** The length of a dimension of a buffer. */
   extent(e: Extent): Form {
     if (typeof e === "number") return constant(e);
-    if (typeof e === "string") return this.named(`dim ${e}`);
+    if (typeof e === "string") return this.named(`${DIM}${e}`);
     const [a, b] = [this.extent(e.a), this.extent(e.b)];
     if (e.op === "ceildiv") return this.rounds(a, b);
     return this.apply(e.op === "mod" ? "rem" : e.op, a, b);
@@ -271,8 +277,26 @@ export class Numbers {
     if (one === null) throw new NotShown("a length decides in a way that is not followed", span);
     // What differs from block to block would have blocks share tiles in several ways.
     if (this.mentions(one, BLOCK, new Set())) throw new NotShown("the number of the block decides", span);
-    const { name, fn, of, options } = one;
+    const { name, options } = one;
     if (options !== null) throw new NeedsCase(options.map((o) => new Map([[name, o]])));
+    return this.either(one);
+  }
+
+  /**
+   * Whether a condition holds in this case, whatever the numbers are that it is about.
+   * @throws NeedsCase where it has to be assumed
+   */
+  holds(condition: Form, span: Span): boolean {
+    for (const part of this.partsOf(condition)) {
+      const atom = this.atomOf(part) ?? this.atomOf(minus(ONE, part));
+      if (atom !== null && ["positive", "zero"].includes(atom.fn)) this.either(atom);
+      if (this.decided(part, span) === 0) return false;
+    }
+    return true;
+  }
+
+  /** @throws NeedsCase, for a truth value and its opposite */
+  private either({ name, fn, of }: Atom): never {
     const yes = new Map([[name, ONE]]);
     if (fn === "zero") {
       // An atom that is a constant is one from here on.
@@ -297,6 +321,21 @@ export class Numbers {
     seen.add(atom.name);
     const inner = atom.of.flatMap((f) => [...f.keys()].flatMap((key) => (key === "" ? [] : factors(key))));
     return inner.some((other) => this.mentions(this.atoms.named(other), name, seen));
+  }
+
+  /** Whether a number is made of lengths, of the rank, and of how many blocks there are, alone. */
+  isFixed(f: Form): boolean {
+    return [...f.keys()].every((key) =>
+      (key === "" ? [] : factors(key)).every((name) => {
+        const { fn, of } = this.atoms.named(name);
+        return of.length > 0 ? of.every((g) => this.isFixed(g)) : fn === "grid" || fn === RANK || fn.startsWith(DIM);
+      }),
+    );
+  }
+
+  /** The atom of a name. */
+  atomNamed(name: string): Atom {
+    return this.atoms.named(name);
   }
 
   /** Whether an atom is 0 or 1. */

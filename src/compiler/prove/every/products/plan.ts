@@ -135,18 +135,38 @@ function placeOf(numbers: Numbers, tile: Form, { rows, columns }: Extent3, band:
   return [plus(first, numbers.apply("rem", rest, height)), numbers.apply("div", rest, height)];
 }
 
-/** Whether a tile of that number begins in this row and column of the product. */
+/**
+ * Whether a tile of that number begins in this row and column of the product.
+ * @param turn how many rows of tiles further they begin, round all of them; null: any number that is the same for all tiles
+ * @param all how many rows of tiles there are to go round; by default those that are counted
+ */
 export function isPlaceOf(
   numbers: Numbers,
   tile: Form,
   of: Extent3,
   [height, width]: readonly [number, number],
   [row, column]: readonly [Form, Form],
+  turn: Form | null = ZERO,
+  all: Form = of.rows,
 ): boolean {
+  const isRow = (i: Form): boolean => {
+    if (turn?.size === 0) return equal(scaled(i, height), row);
+    const by = turn ?? turnOf(numbers, i, all, height, row);
+    return by !== null && equal(scaled(numbers.apply("rem", plus(i, by), all), height), row);
+  };
   return BANDS.some((band) => {
     const [i, j] = placeOf(numbers, tile, of, band);
-    return equal(scaled(i, height), row) && equal(scaled(j, width), column);
+    return isRow(i) && equal(scaled(j, width), column);
   });
+}
+
+/** How far round all rows of tiles a row begins behind the one that is counted; null where that is not the same for all. */
+function turnOf(numbers: Numbers, i: Form, all: Form, height: number, row: Form): Form | null {
+  const [key] = [...row.keys()];
+  const atom = key === undefined || row.get(key) !== height ? null : numbers.atomOf(new Map([[key, 1]]));
+  if (atom?.fn !== "rem" || !equal(atom.of[1]!, all)) return null;
+  const by = minus(atom.of[0]!, i);
+  return numbers.isFixed(by) && numbers.least(by) >= 0 ? by : null;
 }
 
 /**

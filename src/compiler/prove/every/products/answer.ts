@@ -1,0 +1,50 @@
+/** Whether the output of ranks that each compute a product alone is as specified. */
+import type { Kernel, Op } from "../../../ir/module.js";
+import type { SignatureTensor } from "../../../manifest.js";
+import type { Layout } from "../../../types/layout.js";
+import { NotShown } from "../conditions.js";
+import { expect } from "./follow.js";
+import { type Made, specified, SUM, wordsOf } from "./made.js";
+
+/** The output is as specified: the same function of the sum, where the factors and all else that it is made of lie as it does. */
+export function checkAnswer(kernel: Kernel, loop: Op, made: Made, [left, right]: readonly [string, string]): void {
+  const [specification] = kernel.specification;
+  if (specification == null) return;
+  if (specification.kind === "elements") throw new NotShown("what an element must be is said of ranks", loop.span);
+  const { layout, shape } = kernel.outputs[0]!;
+  const inputOf = (name: string): SignatureTensor => kernel.inputs.find((t) => t.name === name)!;
+  const liesAs = (name: string, dims: readonly (number | null)[]): boolean =>
+    isLikewise(layout, inputOf(name).layout, dims);
+  // Each rank has a part of the depth, and what they have is added up.
+  const isPart =
+    layout.kind === "partial" && layout.op === "sum" && layout.axis === undefined && wordsOf(made) === wordsOf(SUM);
+  const lies = isPart ? isPartOfDepth(kernel, [left, right]) : liesAs(left, [0, null]) && liesAs(right, [null, 1]);
+  expect(lies, "the factors do not lie as the product does", loop);
+  const has = (name: string): boolean => {
+    const input = inputOf(name);
+    return liesAs(name, input.shape.length === 1 ? [1] : [0, 1]) && input.shape.length <= shape.length;
+  };
+  const wanted = specified(specification, [left, right], has, loop);
+  expect(wordsOf(wanted) === wordsOf(made), "an element is made in another way than is specified", loop);
+}
+
+/** Whether each rank has a part of the depth of a product. */
+export function isPartOfDepth({ inputs }: Kernel, [left, right]: readonly [string, string]): boolean {
+  const isCut = (name: string, dim: number): boolean => {
+    const { layout } = inputs.find((t) => t.name === name)!;
+    return layout.axis === undefined && layout.kind === "sharded" && layout.dim === dim;
+  };
+  return isCut(left, 1) && isCut(right, 0);
+}
+
+/**
+ * Whether an input lies on ranks as an output does: cut where that is cut, and else the same on all.
+ * @param dims by dimension of the input, that of the output which it goes along; null of one that the output has not
+ */
+function isLikewise(output: Layout, input: Layout, dims: readonly (number | null)[]): boolean {
+  if (output.axis !== undefined || input.axis !== undefined) return false;
+  if (output.kind === "local") return input.kind === "local" || input.kind === "replicated";
+  if (output.kind !== "replicated" && output.kind !== "sharded") return false;
+  const cut = output.kind === "sharded" ? dims.indexOf(output.dim) : -1;
+  return cut < 0 ? input.kind === "replicated" : input.kind === "sharded" && input.dim === cut;
+}

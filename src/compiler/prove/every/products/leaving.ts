@@ -1,0 +1,301 @@
+/**
+ * Tiles that are for other ranks: stored where these add them up, as they are done; or put where the block's movers find them, in a ring, which send them and tell of
+ * it, while the block goes on with tiles of its own rank, which wait for what others send.
+ */
+import { bufferOf, type Op, text } from "../../../ir/module.js";
+import {
+  constant,
+  constantOf,
+  equal,
+  type Form,
+  isConstant,
+  minus,
+  ONE,
+  plus,
+  product,
+  scaled,
+  ZERO,
+} from "../forms.js";
+import { type Stored, stored, type Tile } from "./epilogue.js";
+import { argumentOf, expect, type Follow, type Known, refuse, Steps } from "./follow.js";
+import { leavesOf, type Made, madeOf } from "./made.js";
+import { BLOCK } from "./numbers.js";
+import { type Extent3, isPlaceOf } from "./plan.js";
+
+/** Elements of the product go to the rank whose rows they are of, to the place of the sender's part there. */
+export interface Sent {
+  readonly buffer: string;
+  /** Rows of a rank's part. */
+  readonly part: Form;
+  readonly made: Made;
+}
+
+/** What becomes of elements of the rank's own rows. */
+export interface Kept {
+  readonly stores: readonly { readonly buffer: string; readonly peer: number | null; readonly distance: Form }[];
+  readonly made: Made;
+}
+
+/** How rows of the product are cut among ranks: each has as many, but for the last ones; all are some rank's. */
+export function partsOf({ numbers, kernel }: Follow, rows: Form): readonly Form[] {
+  const { world } = kernel;
+  const isMultiple = kernel.requirements.some(({ left, relation, right }) => {
+    const isOf = typeof left === "object" && left.op === "mod" && typeof left.b === "number" && left.b % world === 0;
+    return isOf && relation === "eq" && right === 0 && equal(numbers.extent(left.a), rows);
+  });
+  const isWhole = isMultiple || (isConstant(rows) && constantOf(rows) % world === 0);
+  return [numbers.rounds(rows, constant(world)), ...(isWhole ? [numbers.apply("div", rows, constant(world))] : [])];
+}
+
+/** Nothing but the product's sum. */
+function isOfSum(made: Made): boolean {
+  return leavesOf(made).every((leaf) => leaf.kind === "sum" || leaf.kind === "constant" || leaf.kind === "scalar");
+}
+
+/** The tile goes to the ranks whose rows it has, element by element. */
+export function sent(follow: Follow, steps: Steps, tile: Tile): Sent {
+  const { numbers } = follow;
+  const of = stored(follow, steps, tile, null, false);
+  const [store, ...others] = of.stores;
+  expect(others.length === 0 && store!.peer !== null && isOfSum(of.made), "a tile is sent to several", store!.op);
+  const part = partsOf(follow, tile.rows).find((h) => equal(store!.peer!, numbers.apply("div", of.row, h)));
+  expect(part !== undefined, "an element is sent to another rank than adds it up", store!.op);
+  const row = plus(product(part, follow.rank), numbers.apply("rem", of.row, part));
+  expect(equal(store!.index, plus(product(row, tile.all), of.column)), "an element is sent to another place", store!.op); // prettier-ignore
+  of.checkLanes(store!, true);
+  checkInbox(follow, store!.buffer, part, tile.all, store!.op);
+  return { buffer: store!.buffer, part, made: of.made };
+}
+
+/** What is sent lies in scratch that has a part for each rank. */
+function checkInbox({ kernel, numbers }: Follow, buffer: string, part: Form, all: Form, op: Op): void {
+  const { role, shape } = bufferOf(kernel, buffer);
+  const size = shape.map((e) => numbers.extent(e)).reduce((a, b) => product(a, b), ONE);
+  const isInbox = role === "scratch" && equal(size, scaled(product(part, all), kernel.world));
+  expect(isInbox, "a tile is sent to what has no part for each rank", op);
+}
+
+/** The order of tiles where those of other ranks come first. */
+export interface Order {
+  /** The iteration with which tiles of the rank's own rows begin. */
+  readonly own: Form;
+  readonly part: Form;
+  readonly isOwn: boolean;
+}
+
+/**
+ * Which tiles those before an iteration are, and those from it on: of all rows but the rank's own, and of these.
+ * @param own that iteration
+ */
+export function orderOf(
+  follow: Follow,
+  op: Op,
+  own: Form,
+  t: Form,
+  extent: Extent3,
+  tile: Tile,
+  [height, columns]: readonly [number, number],
+): Order {
+  const { numbers, kernel } = follow;
+  const part = partsOf(follow, tile.rows).find((h) => equal(own, firstOwn(follow, h, extent, tile.rows, height).own));
+  expect(part !== undefined, "tiles that leave are others than those of other ranks", op);
+  // So no tile has rows of two ranks; and where there are rows, all ranks have some: whole parts but for the last one's, which lacks fewer rows than there are ranks.
+  const isCut = equal(numbers.apply("rem", numbers.apply("max", part, ONE), constant(height)), ZERO);
+  expect(isCut && height >= kernel.world, "a tile has rows of several ranks", op);
+  const { count, first } = firstOwn(follow, part, extent, tile.rows, height);
+  const isOwn = numbers.decided(numbers.apply("ge", t, own), op.span) !== 0;
+  const others = minus(extent.rows, count);
+  const isPlaced = isPlaceOf(
+    numbers,
+    isOwn ? minus(t, own) : t,
+    { ...extent, rows: isOwn ? count : others },
+    [height, columns],
+    [tile.row, tile.column],
+    plus(isOwn ? others : ZERO, plus(first, count)),
+    extent.rows,
+  );
+  expect(isPlaced, "a tile is copied from another place than its own", op);
+  return { own, part, isOwn };
+}
+
+function firstOwn(
+  { numbers, rank }: Follow,
+  part: Form,
+  { rows: all, columns }: Extent3,
+  rows: Form,
+  height: number,
+): Record<"own" | "count" | "first", Form> {
+  const from = numbers.apply("min", product(part, rank), rows);
+  const to = numbers.apply("min", plus(from, part), rows);
+  const count = numbers.rounds(minus(to, from), constant(height));
+  // All tiles over the rows of them: how many columns of tiles there are, where there are any.
+  const across = numbers.apply("div", product(all, columns), numbers.apply("max", all, ONE));
+  return { own: product(minus(all, count), across), count, first: numbers.apply("div", from, constant(height)) };
+}
+
+/** Where a block's tiles lie that its movers send. */
+export class Outgoing {
+  constructor(
+    private readonly follow: Follow,
+    private readonly known: Known,
+    private readonly ring: string,
+    /** The turn of the block that the tile is of: its position in the ring. */
+    private readonly turn: Form,
+    private readonly tile: Tile,
+  ) {}
+
+  /** The consumers' part: a position is acquired, the tile is put there, and the position is full. */
+  put(steps: Steps): { readonly buffer: string; readonly made: Made } {
+    this.passes(steps.next("ring_acquire"));
+    const { follow, tile } = this;
+    const of = stored(follow, steps, tile, null, false);
+    const [store, ...others] = of.stores;
+    const isOne = others.length === 0 && store!.peer === null && isOfSum(of.made);
+    expect(isOne, "a tile leaves in several parts", store!.op);
+    const row = plus(this.rowOf(store!.buffer, store!.op), of.inTile);
+    const index = plus(scaled(row, tile.width), minus(of.column, tile.column));
+    expect(equal(store!.index, index), "an element leaves from another place", store!.op);
+    of.checkLanes(store!, false);
+    const fill = steps.next("ring_fill");
+    expect(fill.attributes["plain"] !== true, "a position is filled with copies", fill);
+    this.passes(fill);
+    return { buffer: store!.buffer, made: of.made };
+  }
+
+  /** The movers' part: the position is waited for, sent, and released when all of them have sent. */
+  send(steps: Steps, { buffer, made }: ReturnType<Outgoing["put"]>, part: Form): Sent {
+    const { follow, tile } = this;
+    const { numbers } = follow;
+    this.passes(steps.next("ring_wait"));
+    steps.next("block_sync");
+    const of: Stored = stored(follow, steps, tile, { buffer, row: this.rowOf(buffer, steps.around) }, false);
+    const [store, ...others] = of.stores;
+    const whose = numbers.apply("div", tile.row, part);
+    const isOne = others.length === 0 && store!.peer !== null && isOfSum(of.made);
+    expect(isOne && equal(store!.peer!, whose), "an element is sent to another rank than adds it up", store!.op);
+    // No tile has rows of two ranks: see `orderOf`.
+    const row = plus(product(part, follow.rank), minus(of.row, product(whose, part)));
+    const isPlaced = equal(store!.index, plus(product(row, tile.all), of.column));
+    expect(isPlaced, "an element is sent to another place", store!.op);
+    of.checkLanes(store!, true);
+    checkInbox(follow, store!.buffer, part, tile.all, store!.op);
+    steps.next("block_sync");
+    this.passes(steps.next("ring_release"));
+    return { buffer: store!.buffer, part, made: madeOf(of.made, made) };
+  }
+
+  private passes(op: Op): void {
+    const isOwn = op.attributes["ring"] === this.ring && equal(this.follow.of(op.operands[0]!), this.turn);
+    expect(isOwn, "a tile leaves by another position", op);
+  }
+
+  /** The first row of a position, in the block's part of a buffer. */
+  private rowOf(buffer: string, op: Op): Form {
+    const { follow, tile } = this;
+    const { kernel, numbers } = follow;
+    const { role, symmetric } = bufferOf(kernel, buffer);
+    const [count] = follow.fixed(this.ring) as readonly [number];
+    const shape = [kernel.maxBlocks, count, tile.height, tile.width];
+    const own = follow.shape(buffer);
+    const fits = own.length === 4 && own.every((e, d) => equal(e, constant(shape[d]!)));
+    expect(role === "scratch" && !symmetric && fits, "tiles leave from a buffer that does not fit", op);
+    this.known.own(buffer, "leaving", op);
+    const position = plus(scaled(numbers.named(BLOCK), count), numbers.apply("rem", this.turn, constant(count)));
+    return scaled(position, tile.height);
+  }
+}
+
+/** The tile is of the rank's own rows: it is made of its sums and of what others have sent. */
+export function kept(follow: Follow, steps: Steps, tile: Tile): Kept {
+  const { numbers, kernel } = follow;
+  const of = stored(follow, steps, tile, null, true);
+  const place = plus(product(of.row, tile.all), of.column);
+  const peers = of.stores.map((s) => s.peer);
+  const isAll = peers.every((p) => p !== null) && isEachOnce(follow, peers as readonly Form[]);
+  expect(isAll || (peers.length === 1 && peers[0] === null), "an element is stored to some ranks", of.loop);
+  const stores = of.stores.map((s, i) => {
+    const distance = minus(s.index, place);
+    expect(numbers.isFixed(distance), "an element is stored in another place", s.op);
+    expect(bufferOf(kernel, s.buffer).role === "output", "something else is stored than the output", s.op);
+    of.checkLanes(s, true);
+    expect(equal(distance, minus(of.stores[0]!.index, place)), "an element is stored in several places", s.op);
+    return { buffer: s.buffer, peer: isAll ? i : null, distance };
+  });
+  const isWhole = new Set(stores.map((s) => s.buffer)).size === 1;
+  expect(isWhole, "an element is stored in several places", of.loop);
+  return { stores, made: of.made };
+}
+
+/** Whether peers are all ranks, each once, from any one on. */
+function isEachOnce({ numbers, kernel }: Follow, peers: readonly Form[]): boolean {
+  const { world } = kernel;
+  const atom = numbers.atomOf(peers[0]!);
+  if (peers.length !== world) return false;
+  if (peers.every((p, i) => equal(p, constant(i)))) return true;
+  if (atom?.fn !== "rem" || !equal(atom.of[1]!, constant(world)) || numbers.least(atom.of[0]!) < 0) return false;
+  return peers.every((p, i) => equal(p, numbers.apply("rem", plus(atom.of[0]!, constant(i)), constant(world))));
+}
+
+/** Ops that tell all ranks what the block has sent: all its movers meet before that. */
+export function tells(follow: Follow, steps: Steps): readonly Op[] {
+  const { numbers, kernel, rank } = follow;
+  const meet = steps.next("block_sync");
+  const load = registerOf(follow, steps);
+  const loop = steps.next("for", "threads");
+  const i = numbers.named("peer");
+  follow.set(argumentOf(loop), i);
+  const signal = onlyOne(follow, loop, "signal");
+  const { mode, order, scope, remote } = signal.attributes;
+  const isTold = mode === "set" && order === "release" && scope === "sys" && remote === true;
+  const [value, peer, slot] = signal.operands;
+  const isAll =
+    value === load.results[0] &&
+    equal(follow.length(loop), constant(kernel.world)) &&
+    equal(follow.of(peer!), i) &&
+    equal(follow.of(slot!), plus(scaled(numbers.named(BLOCK), kernel.world), rank));
+  expect(isTold && isAll, "what is sent is not told to all ranks", signal);
+  return [meet, load, loop];
+}
+
+/** Ops that wait for what all blocks of all ranks have sent, this one among them. */
+export function awaits(follow: Follow, steps: Steps, told: readonly Op[]): readonly Op[] {
+  const { numbers, kernel } = follow;
+  const load = registerOf(follow, steps);
+  const loop = steps.next("for", "threads");
+  const i = numbers.named("flag");
+  follow.set(argumentOf(loop), i);
+  const wait = onlyOne(follow, loop, "wait");
+  const { order, scope, buffer, remote } = wait.attributes;
+  const by = constant(kernel.world);
+  const again = plus(scaled(numbers.apply("div", i, by), kernel.world), numbers.apply("rem", i, by));
+  const slot = follow.of(wait.operands[1]!);
+  const flags = onlyOne(follow, told[2]!, "signal").attributes["buffer"];
+  const isAll =
+    wait.operands[0] === load.results[0] &&
+    text(load, "buffer") === text(told[1]!, "buffer") &&
+    buffer === flags &&
+    equal(follow.length(loop), scaled(numbers.named("grid"), kernel.world)) &&
+    (equal(slot, i) || equal(slot, again));
+  expect(
+    order === "acquire" && scope === "sys" && remote !== true && isAll,
+    "what others send is not waited for",
+    wait,
+  );
+  return [load, loop, steps.next("block_sync")];
+}
+
+/** A number that all threads of the block have. */
+function registerOf(follow: Follow, steps: Steps): Op {
+  const load = steps.next("load");
+  const isRegister = bufferOf(follow.kernel, text(load, "buffer")).role === "register" && load.operands.length === 1;
+  expect(isRegister && equal(follow.of(load.operands[0]!), ZERO), "a number is not one of the block", load);
+  return load;
+}
+
+function onlyOne(follow: Follow, loop: Op, name: Op["name"]): Op {
+  const body = new Steps(follow.effects(loop.regions[0]!), loop);
+  const op = body.next(name);
+  body.end();
+  if (op.regions.length > 0) refuse(op);
+  return op;
+}

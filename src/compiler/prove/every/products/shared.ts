@@ -1,0 +1,238 @@
+/**
+ * Products that ranks add up together: what the tiles of each rank come to, wherever lengths lead, and the kernels that are left without products. See
+ * docs/PROOF.md, "Products for other ranks".
+ */
+import { bufferOf, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
+import { buffersNamed } from "../../../ir/visit.js";
+import { constant, equal, keyOf, plus, scaled } from "../forms.js";
+import { argumentOf, expect, type Follow, type Makers, Steps } from "./follow.js";
+import type { Launches } from "./launches.js";
+import type { Kept, Sent } from "./leaving.js";
+import { leavesOf, textOf } from "./made.js";
+import { BLOCK } from "./numbers.js";
+import { type Replaced, type WithoutProducts, withoutProducts } from "./replaced.js";
+
+/** A rank's way through a launch, in one case: its ops, where conditions that something synchronises under are decided. */
+export interface Through {
+  /** What was decided. */
+  readonly key: string;
+  readonly ops: readonly Op[];
+  readonly roles: Op;
+}
+
+const SYNCHRONISES = new Set(["roles", "signal", "wait", "block_sync"]);
+
+/** Follows a rank through a launch. @throws NotShown where something else than lengths decides what synchronises */
+export function through(follow: Follow, makers: Makers): Through {
+  const { kernel, numbers } = follow;
+  for (const v of restsIn(makers)) numbers.decided(follow.of(v));
+  let key = "";
+  const decides = (op: Op): boolean =>
+    SYNCHRONISES.has(op.name) ||
+    op.regions.some((r) => r.ops.some(decides)) ||
+    ((op.name === "load" || op.name === "store") &&
+      ["state", "register"].includes(bufferOf(kernel, text(op, "buffer")).role));
+  const flat = ({ ops }: Region): readonly Op[] =>
+    ops.flatMap((op) => {
+      if (op.name !== "if" || !decides(op)) return [op];
+      expect(isOfLengths(op.operands[0]!, makers), "ranks may go other ways through a launch", op);
+      const isTaken = numbers.holds(follow.of(op.operands[0]!), op.span);
+      key += isTaken ? "1" : "0";
+      return flat(op.regions[isTaken ? 0 : 1]!);
+    });
+  const ops = flat(kernel.body);
+  const [roles, ...others] = ops.filter((op) => op.name === "roles");
+  expect(roles !== undefined && others.length === 0, "blocks multiply tiles several times", others[0] ?? ops[0]!);
+  return { key, ops, roles };
+}
+
+const restsOf = new WeakMap<Makers, readonly Value[]>();
+
+/** Whether dimensions are multiples of numbers, which numbers that decide more are made of: where that is decided first, these are not decided again. */
+function restsIn(makers: Makers): readonly Value[] {
+  let rests = restsOf.get(makers);
+  if (rests !== undefined) return rests;
+  const isRest = (v: Value): boolean => {
+    const op = makers.get(v);
+    return op?.attributes["fn"] === "rem" && makers.get(op.operands[0]!)?.name === "dim";
+  };
+  const ops = [...new Set(makers.values())].filter((op) => op.name === "compare" && isRest(op.operands[0]!));
+  rests = ops.flatMap((op) => op.results).filter((v) => isOfLengths(v, makers));
+  restsOf.set(makers, rests);
+  return rests;
+}
+
+const OF_LENGTHS = new Set(["const", "dim", "grid", "binary", "compare", "select"]);
+
+const ofLengths = new WeakMap<Makers, Map<Value, boolean>>();
+
+/** Whether a number is one for all ranks, blocks and data. */
+function isOfLengths(v: Value, makers: Makers): boolean {
+  let known = ofLengths.get(makers);
+  if (known === undefined) ofLengths.set(makers, (known = new Map()));
+  let is = known.get(v);
+  if (is !== undefined) return is;
+  const op = makers.get(v);
+  is = op !== undefined && OF_LENGTHS.has(op.name) && op.operands.every((o) => isOfLengths(o, makers));
+  known.set(v, is);
+  return is;
+}
+
+/** What is found of the tiles of one rank, case by case. */
+interface Found {
+  sent?: Sent;
+  kept?: Kept;
+  told?: readonly Op[];
+  awaited?: readonly Op[];
+}
+
+interface Way extends Omit<Replaced, "tiles"> {
+  readonly found: Map<number | null, Found>;
+}
+
+/** All ways through a launch. */
+export class Ways {
+  private readonly ways = new Map<string, Way>();
+
+  /** What is found of a rank on its way; of any, where tiles do not leave by movers. */
+  at(key: string, rank: number | null, make: () => Omit<Replaced, "tiles">): Noted {
+    let way = this.ways.get(key);
+    if (way === undefined) this.ways.set(key, (way = { ...make(), found: new Map() }));
+    const isLeaving = rank !== null;
+    const found = way.found.get(rank) ?? {};
+    way.found.set(rank, found);
+    const { rows, all, factors } = make();
+    const isOne = equal(rows, way.rows) && equal(all, way.all) && factors.every((f, i) => f === way.factors[i]);
+    expect(isOne && way.found.has(null) !== isLeaving, "tiles come to something else at other lengths", way.roles);
+    return new Noted(found, way.roles);
+  }
+
+  /** The kernels that are left, one for each way. @param owned what nothing but tiles may touch */
+  kernels(world: number, owned: ReadonlyMap<string, string>): readonly WithoutProducts[] {
+    return [...this.ways.values()].map((way) => {
+      const tiles = Array.from({ length: world }, (_, rank) => {
+        const isLeaving = !way.found.has(null);
+        const { sent, kept, told, awaited } = way.found.get(isLeaving ? rank : null) ?? {};
+        const isAll = sent !== undefined && (!isLeaving || (kept && told && awaited) !== undefined);
+        expect(isAll, "some tiles come to nothing", way.roles);
+        return { sent, leaving: isLeaving ? { kept: kept!, told: told!, awaited: awaited! } : null };
+      });
+      if (!way.found.has(null)) checkBehind(way);
+      const touched = new Set(way.ops.filter((op) => op !== way.roles).flatMap(buffersNamed));
+      for (const { sent, leaving } of tiles) {
+        touched.add(sent.buffer);
+        for (const op of [...(leaving?.told ?? []), ...(leaving?.awaited ?? [])])
+          for (const name of buffersNamed(op)) touched.add(name);
+        for (const s of leaving?.kept.stores ?? []) touched.add(s.buffer);
+        for (const leaf of leaving === null ? [] : leavesOf(leaving.kept.made))
+          if (leaf.kind === "left") touched.add(leaf.buffer);
+      }
+      const again = [...owned.keys()].find((name) => touched.has(name));
+      expect(again === undefined, `'${again ?? ""}' is there for several things`, way.roles);
+      return withoutProducts({ ...way, tiles });
+    });
+  }
+}
+
+/** Where tiles leave, a block that has none of its own rank's knows of no others before its launch ends: so it touches nothing until then. */
+function checkBehind({ kernel, ops, roles }: Way): void {
+  const OF_BLOCKS = ["signal", "state", "register"];
+  for (const op of ops.slice(ops.indexOf(roles) + 1)) {
+    const isOfBlocks = buffersNamed(op).every((name) => OF_BLOCKS.includes(bufferOf(kernel, name).role));
+    expect(isOfBlocks, "elements are touched behind tiles that leave", op);
+  }
+}
+
+/** What is found of a rank's tiles is the same in all cases. */
+class Noted {
+  constructor(
+    private readonly found: Found,
+    private readonly roles: Op,
+  ) {}
+
+  sent(sent: Sent): void {
+    this.alike(textOfSent(this.found.sent ?? sent), textOfSent(sent));
+    this.found.sent ??= sent;
+  }
+
+  kept(kept: Kept): void {
+    this.alike(textOfKept(this.found.kept ?? kept), textOfKept(kept));
+    this.found.kept ??= kept;
+  }
+
+  told(told: readonly Op[]): void {
+    const known = (this.found.told ??= told);
+    this.alike(known.length === told.length && told.every((op, i) => op === known[i]), true);
+  }
+
+  awaited(awaited: readonly Op[]): void {
+    const known = (this.found.awaited ??= awaited);
+    this.alike(known.length === awaited.length && awaited.every((op, i) => op === known[i]), true);
+  }
+
+  private alike<T>(a: T, b: T): void {
+    expect(a === b, "tiles come to something else at other lengths", this.roles);
+  }
+}
+
+const textOfSent = ({ buffer, part, made }: Sent): string => `${buffer} ${keyOf(part)} ${textOf(made)}`;
+const textOfKept = ({ stores, made }: Kept): string =>
+  [...stores.map((s) => `${s.buffer} ${s.peer ?? "own"} ${keyOf(s.distance)}`), textOf(made)].join("; ");
+
+/** The number of launches that pieces carry is read before tiles, and grows behind them. */
+export function checkCounted(launches: Launches, { ops, roles }: Through): void {
+  const { counter } = launches;
+  if (counter === null) return;
+  const touching = ops.filter((op) => op !== roles && buffersNamed(op).includes(counter));
+  const grown = touching.filter((op) => op.name !== "load");
+  for (const op of touching) {
+    if (op.name !== "load") continue;
+    expect(ops.indexOf(op) < ops.indexOf(roles), "launches are not counted by each block", op);
+    launches.read(op);
+  }
+  const [loop, ...others] = grown;
+  const isLast = loop !== undefined && others.length === 0 && ops.indexOf(loop) > ops.indexOf(roles);
+  expect(isLast && loop.name === "for", "launches are not counted by each block", loop ?? roles);
+  launches.grow(loop, true);
+}
+
+/**
+ * Where blocks wait for each other's pieces, none waits before its tiles for what comes behind the tiles of another: all that they wait for there is told before that,
+ * in the same launch, by the blocks of one number to each other.
+ */
+export function checkBegin(follow: Follow, { ops, roles }: Through): void {
+  const { numbers, kernel, rank } = follow;
+  const { world } = kernel;
+  const told = new Map<Value, string>();
+  let hasWaited = false;
+  for (const op of ops.slice(0, ops.indexOf(roles))) {
+    if (!synchronises(op)) continue;
+    if (op.name === "block_sync") continue;
+    expect(op.name === "for" && op.attributes["map"] === "threads", "blocks wait before their tiles", op);
+    const i = numbers.named("peer");
+    follow.set(argumentOf(op), i);
+    const body = new Steps(follow.effects(op.regions[0]!), op);
+    const isSignal = body.isNext("signal");
+    const sync = body.next(isSignal ? "signal" : "wait");
+    body.end();
+    const { value, peer, indices } = memoryOperands(sync);
+    const own = scaled(numbers.named(BLOCK), world);
+    const isAll = equal(follow.length(op), constant(world));
+    if (isSignal) {
+      const [slot] = indices;
+      const isToAll = peer !== null && equal(follow.of(peer), i) && equal(follow.of(slot!), plus(own, rank));
+      const isSet = sync.attributes["mode"] === "set" && !hasWaited;
+      expect(isAll && isToAll && isSet, "blocks wait before their tiles", sync);
+      told.set(value!, text(sync, "buffer"));
+    } else {
+      hasWaited = true;
+      const [awaited, slot] = sync.operands;
+      const isOfAll = equal(follow.of(slot!), plus(own, i)) && told.get(awaited!) === text(sync, "buffer");
+      expect(isAll && isOfAll, "blocks wait before their tiles", sync);
+    }
+  }
+}
+
+function synchronises(op: Op): boolean {
+  return ["signal", "wait", "block_sync"].includes(op.name) || op.regions.some((r) => r.ops.some(synchronises));
+}

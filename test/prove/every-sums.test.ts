@@ -1,0 +1,212 @@
+/**
+ * Products that ranks add up are proved for every length; and twins of their kernels that are wrong are not, which executions show to be wrong. `COLLC_TESTS=all` looks
+ * at more mutants.
+ */
+import { describe, expect, it } from "vitest";
+import { compile, withMapping } from "../../src/compiler/index.js";
+import type { Kernel, Op, Region } from "../../src/compiler/ir/module.js";
+import { Value } from "../../src/compiler/ir/module.js";
+import { BOOL, INDEX } from "../../src/compiler/ir/types.js";
+import { walk, walkKernel } from "../../src/compiler/ir/visit.js";
+import { everyLength, proveAnswer, proveOrdering, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import type { DimValues } from "../../src/compiler/types/extent.js";
+import { isAll } from "../scope.js";
+import { edited } from "./mutants.js";
+import { printedMutantsOf } from "./printed-mutants.js";
+
+const LAYOUTS = "a: T[m, k] sharded(1), b: T[k, n] sharded(0)";
+
+/** Programs, all of which are proved. */
+const PROVED: readonly (readonly [name: string, text: string])[] = [
+  ["a sum of products, cut", `${LAYOUTS}) -> c: T[m, n] sharded(0) { c = reduce_scatter(a @ b, dim: 0) }`],
+  ["a sum of products, on all ranks", `${LAYOUTS}) -> c: T[m, n] replicated { c = all_reduce(a @ b) }`],
+];
+
+function variantOf(text: string, ranks: number): ReturnType<typeof compile>["variants"][number]["compiled"] {
+  const { variants, diagnostics } = compile(`collective f(${text}`, { ranks, dtype: "bf16" });
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  return variants.find(({ name }) => name === "two_shot")!.compiled;
+}
+
+/** Lengths at which all kinds of elements are made. */
+const SHORT = (ranks: number): readonly DimValues[] => [{ m: 4 * ranks, k: 2 * ranks, n: 24 }];
+
+describe("products that ranks add up", () => {
+  for (const ranks of isAll ? [2, 3, 4, 8] : [2, 4])
+    it.each(PROVED)(`%s, is proved for every length, as printed, on ${ranks} ranks`, (_, text) => {
+      const { kernel } = variantOf(text, ranks);
+      const claim = everyLength(kernel!, SHORT(ranks));
+      expect(claim).toMatchObject({ answer: { holds: true }, ordering: { holds: true } });
+    });
+
+  it.each(PROVED)("%s, is proved as executed", (_, text) => {
+    const kernel = withMapping(variantOf(text, 2), PROOF_MAPPING).kernel!;
+    const claim = everyLength(kernel, SHORT(2));
+    expect(claim).toMatchObject({ answer: { holds: true }, ordering: { holds: true } });
+  });
+});
+
+const executed = withMapping(variantOf(PROVED[0]![1], 2), PROOF_MAPPING).kernel!;
+const onAll = withMapping(variantOf(PROVED[1]![1], 2), PROOF_MAPPING).kernel!;
+
+/** Shapes at which tiles are wide and narrow, leave by movers and do not, and share their depth or do not. */
+const SHAPES: readonly DimValues[] = [
+  { m: 4, k: 80, n: 8 },
+  { m: 6, k: 86, n: 7 },
+  { m: 20, k: 54, n: 19 },
+  { m: 32, k: 48, n: 72 },
+  { m: 32, k: 16, n: 88 },
+  { m: 64, k: 16, n: 83 },
+];
+
+/** Whether an execution refutes a claim about a kernel at one of the shapes. */
+function isWrong(kernel: Kernel, claim: typeof proveAnswer | typeof proveOrdering): boolean {
+  return SHAPES.some((dims) => claim(kernel, { dims }).status === "wrong");
+}
+
+const isRefuted = (kernel: Kernel): boolean => isWrong(kernel, proveAnswer) || isWrong(kernel, proveOrdering);
+
+type Is = (op: Op, parents: readonly Op[]) => boolean;
+
+/** All ops of a kind, in order. @param role of those whose tiles leave by movers: 0 for consumers, 1 for producers, 2 for movers; null: outside of all roles */
+function ops(kernel: Kernel, role: number | null, name: Op["name"], is: Is = () => true): Op[] {
+  const found: Op[] = [];
+  const look = (region: Region): void =>
+    walk(region, (op, parents) => void (op.name === name && is(op, parents) && found.push(op)));
+  if (role === null) {
+    walkKernel(kernel, (op, parents) => {
+      if (op.name === name && !parents.some((p) => p.name === "roles") && is(op, parents)) found.push(op);
+    });
+  } else walkKernel(kernel, (op) => void (op.attributes["outgoing"] !== undefined && look(op.regions[role]!)));
+  return found;
+}
+
+/** The kernel with each of some ops replaced, which have no regions: they stay the same while others are. */
+function changed(kernel: Kernel, targets: readonly Op[], edit: (op: Op) => readonly Op[]): Kernel {
+  expect(targets.length).toBeGreaterThan(0);
+  return targets.reduce((k, op) => edited(k, op, edit), kernel);
+}
+
+/** An op with more in an operand. */
+function moved(op: Op, operand: number, by: number): readonly Op[] {
+  const [more, sum] = [new Value(INDEX), new Value(INDEX)];
+  const make = (name: Op["name"], operands: Value[], result: Value, attributes: Op["attributes"]): Op => {
+    return { name, operands, results: [result], attributes, regions: [], span: op.span };
+  };
+  return [
+    make("const", [], more, { value: by }),
+    make("binary", [op.operands[operand]!, more], sum, { fn: "add" }),
+    { ...op, operands: op.operands.map((v, i) => (i === operand ? sum : v)) },
+  ];
+}
+
+const withAttributes = (op: Op, attributes: Op["attributes"]): readonly Op[] => [
+  { ...op, attributes: { ...op.attributes, ...attributes } },
+];
+const dropped = (): readonly Op[] => [];
+const to =
+  (buffer: string): Is =>
+  (op) =>
+    op.attributes["buffer"] === buffer;
+/** A loop around one op of a kind. */
+const around =
+  (name: Op["name"], buffer: string): Is =>
+  (op) =>
+    op.regions[0]!.ops.some((o) => o.name === name && o.attributes["buffer"] === buffer);
+/** The choice that an own tile makes between its sum and what another rank has sent. */
+const ofData: Is = (op) =>
+  op.operands[1]!.type.kind !== "scalar" || JSON.stringify(op.results[0]!.type).includes("f16");
+
+/** A condition that holds on the first rank alone. */
+function onRank(op: Op): readonly Op[] {
+  const [rank, first, isFirst, holds] = [new Value(INDEX), new Value(INDEX), new Value(BOOL), new Value(BOOL)];
+  const { span } = op;
+  const make = (
+    name: Op["name"],
+    operands: readonly Value[],
+    results: readonly Value[],
+    attributes: Op["attributes"],
+  ) => ({ name, operands, results, attributes, regions: [], span }) satisfies Op;
+  return [
+    { ...op, results: [holds] },
+    make("rank", [], [rank], {}),
+    make("const", [], [first], { value: 0 }),
+    make("compare", [rank, first], [isFirst], { fn: "eq" }),
+    make("binary", [holds, isFirst], op.results, { fn: "and" }),
+  ];
+}
+
+const TWINS: readonly (readonly [name: string, twin: () => Kernel, reason: RegExp])[] = [
+  // What tells of tiles that have left.
+  ["tiles that are told of before all movers have sent them", () => changed(executed, ops(executed, 2, "block_sync"), dropped), /'for'|'load'|'ring_release'/],
+  ["tiles that are told of without their order", () => changed(executed, ops(executed, 2, "signal"), (op) => withAttributes(op, { order: "relaxed" })), /not told to all ranks/],
+  ["tiles that are told of in other words", () => changed(executed, ops(executed, 2, "signal"), (op) => moved(op, 2, 1)), /not told to all ranks/],
+  ["tiles that nobody waits for", () => changed(executed, ops(executed, 0, "wait", to("flags")), dropped), /'wait' is missing/],
+  ["tiles that are taken without their order", () => changed(executed, ops(executed, 0, "wait", to("flags")), (op) => withAttributes(op, { order: "relaxed" })), /not waited for/],
+  ["tiles of which those of the last block are not waited for", () => changed(executed, ops(executed, 0, "for", around("wait", "flags")), (op) => moved(op, 1, -2)), /not waited for/],
+  // Where tiles are on their way.
+  ["tiles that leave before their place is free", () => changed(executed, ops(executed, 0, "ring_acquire"), dropped), /'for'|'if'/],
+  ["tiles that are sent before they are there", () => changed(executed, ops(executed, 2, "ring_wait"), dropped), /'block_sync'/],
+  ["tiles that are sent of another place", () => changed(executed, ops(executed, 2, "load", to("outgoing_tiles")), (op) => moved(op, 0, 1)), /another one's sum/],
+  ["tiles that leave from another place", () => changed(executed, ops(executed, 0, "store", to("outgoing_tiles")), (op) => moved(op, 1, 1)), /leaves from another place/],
+  ["tiles that are waited for in another position", () => changed(executed, ops(executed, 2, "ring_wait"), (op) => moved(op, 0, 1)), /leaves by another position/],
+  ["places that are never free again", () => changed(executed, ops(executed, 2, "ring_release"), dropped), /'ring_release' is missing/],
+  // Where they go.
+  ["tiles that are sent one further", () => changed(executed, ops(executed, 2, "store"), (op) => moved(op, 2, 1)), /sent to another place/],
+  ["tiles that are stored one further", () => changed(executed, ops(executed, 0, "store", to("stage")), (op) => moved(op, 2, 1)), /sent to another place/],
+  ["a tile that leaves, and that movers leave out", () => changed(executed, ops(executed, 0, "compare", (op) => op.attributes["fn"] === "ge"), (op) => moved(op, 1, 1)), /other elements of a tile are stored/],
+  ["a tile of another row that leaves", () => changed(executed, ops(executed, 1, "copy_tile", (op) => op.attributes["from"] === "a"), (op) => moved(op, 0, 1)), /from another place than its own/],
+  // What is made of them.
+  ["a rank's own tiles of which another rank's part is taken", () => changed(executed, ops(executed, 0, "select", ofData).filter((_, i) => i % 2 === 0), (op) => [{ ...op, operands: [op.operands[0]!, op.operands[2]!, op.operands[1]!] }]), /nothing is made of|may be read before it is written|not proved/],
+  ["a sum of other places", () => changed(executed, ops(executed, null, "load", to("stage")), (op) => moved(op, 0, 8)), /leave 'stage'/],
+  // What blocks tell each other before and behind the product.
+  ["sums of what has not arrived", () => changed(executed, ops(executed, null, "wait").slice(1), (op) => withAttributes(op, { order: "relaxed" })), /nothing orders|may be touched/],
+  ["sums of what is told of too early", () => changed(executed, ops(executed, null, "signal").slice(1), (op) => withAttributes(op, { order: "relaxed" })), /nothing orders|may be touched/],
+  ["tiles that are sent to a rank whose launch before is not over", () => changed(executed, ops(executed, null, "wait").slice(0, 1), (op) => withAttributes(op, { order: "relaxed" })), /nothing orders/],
+  ["an output that some ranks do not get", () => changed(onAll, ops(onAll, 0, "store", to("c")).slice(0, 1), (op) => moved(op, 1, 1)), /stored to some ranks/],
+  ["ranks that go other ways", () => changed(executed, ops(executed, null, "select", (op) => JSON.stringify(op.results[0]!.type).includes("bool")).slice(-1), onRank), /ranks may go other ways/],
+  [
+    "tiles that are added up where they do not leave, and the other way round",
+    () =>
+      ops(executed, null, "if", (op) => op.regions[0]!.ops.length === 0 && op.regions[1]!.ops.length > 0)
+        .slice(0, 1)
+        .reduce((k, op) => edited(k, op, (o) => [{ ...o, regions: o.regions.toReversed() }]), executed),
+    /touched behind tiles that leave/,
+  ],
+  ["blocks that wait before they tell that they have begun", () => {
+    const [signal] = ops(executed, null, "for", around("signal", "flags"));
+    const without = edited(executed, signal!, dropped);
+    return edited(without, ops(without, null, "for", around("wait", "flags"))[0]!, (op) => [op, signal!]);
+  }, /blocks wait before their tiles/],
+  ["an output that is stored when its owner's caller reads it", () => changed(onAll, ops(onAll, null, "wait").slice(-1), (op) => withAttributes(op, { order: "relaxed" })), /caller/],
+]; // prettier-ignore
+
+describe("twins of products that ranks add up, which are wrong", () => {
+  it("are right themselves at the shapes that refute them", () => {
+    expect([executed, onAll].map(isRefuted)).toEqual([false, false]);
+  });
+
+  it.each(TWINS)("%s: are refuted at some shape, and never proved for every length", (_, twin, reason) => {
+    const kernel = twin();
+    const { answer, ordering } = everyLength(kernel, SHORT(2));
+    const stop = ordering.holds ? answer : ordering;
+    expect(stop).toMatchObject({ holds: false, reason: expect.stringMatching(reason) as string });
+    expect(isRefuted(kernel)).toBe(true);
+  });
+
+  it("no execution refutes what is claimed of mutants", { timeout: 3_600_000 }, () => {
+    for (const kernel of [executed, onAll]) {
+      const all = printedMutantsOf(kernel);
+      expect(all.length).toBeGreaterThan(3000);
+      const wrong = all
+        .filter((_, i) => i % (isAll ? 8 : 150) === 0)
+        .filter((mutant) => {
+          const { answer, ordering } = everyLength(mutant.kernel, SHORT(2));
+          return (
+            (answer.holds && isRefuted(mutant.kernel)) || (ordering.holds && isWrong(mutant.kernel, proveOrdering))
+          );
+        });
+      expect(wrong.map(({ name }) => name)).toEqual([]);
+    }
+  });
+});
