@@ -89,8 +89,8 @@ export interface CopyStep {
 export const COPY_LANES = 4;
 
 /**
- * What a rank copies in a step that is not `beside`, by lanes: lanes go on side by side, and in one of them a copy after the other. Empty ones
- * are left out where no copy of theirs has an element; with one left, there is nothing to go on beside it.
+ * What a rank copies in a step that is not `beside`, by lanes, of which some may be empty: lanes go on side by side, and in one of them a
+ * copy after the other.
  */
 export function copyLanesOf(copies: readonly Copy[], rank: number, world: number): readonly (readonly Copy[])[] {
   const far = ({ from, to }: Copy): number => (from.rank === rank ? to.rank : from.rank);

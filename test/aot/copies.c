@@ -6,16 +6,9 @@
  *
  * WORD: where in a workspace a kernel would have counted the launch, which kernels of the fake do not; -1 for programs that count none.
  */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "coll_programs.h"
+#include "ranks.h"
 
 enum { MOST_RANKS = 8, MOST_TENSORS = 8, DEVICES = 4, BYTES = 1 << 12 };
-static collc_driver driver;
-static collc_error error;
 static const collc_program *program;
 static int ranks;
 static int64_t dims[8], word;
@@ -24,21 +17,6 @@ static void *contexts[DEVICES], *streams[MOST_RANKS];
 static collc_pointer tensors[MOST_TENSORS][MOST_RANKS], workspaces[MOST_RANKS];
 static int (*ctx_set)(void *), (*stream_create)(void **, unsigned);
 
-static void *symbol(const char *name) {
-  void *found = dlsym(driver.library, name);
-  if (found == NULL) exit(9);
-  return found;
-}
-static void said(const char *what, int code) {
-  printf("%s: %d%s%s\n", what, code, code == 0 ? "" : " ", code == 0 ? "" : error.message);
-}
-/* Memory that every device reaches. */
-static collc_pointer shared(size_t bytes) {
-  void *host = NULL;
-  collc_pointer pointer = 0;
-  if (driver.MemHostAlloc(&host, bytes, 3) != 0 || driver.MemHostGetDevicePointer(&pointer, host, 0) != 0) exit(8);
-  return pointer;
-}
 /* Inputs tell whose they are, outputs are as nobody leaves them, and each rank has counted `count` launches. */
 static void fill(uint32_t count) {
   for (int r = 0; r < ranks; r++) {

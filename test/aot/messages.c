@@ -1,34 +1,12 @@
 /* Four ranks of two domains in one process, against the fake driver: what collc.c gives to what carries messages. `messages.test.ts` reads it. */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "coll_programs.h"
+#include "ranks.h"
 
 enum { RANKS = 4, DOMAIN = 2, MOST = 1 << 20 };
-static collc_driver driver;
-static collc_error error;
 static collc_handle *handles[RANKS];
 static void *contexts[RANKS], *streams[RANKS];
 static collc_pointer workspaces[RANKS], x[RANKS], y[RANKS];
 static int refused;
 
-static void *symbol(const char *name) {
-  void *found = dlsym(driver.library, name);
-  if (found == NULL) exit(9);
-  return found;
-}
-static void said(const char *what, int code) {
-  printf("%s: %d%s%s\n", what, code, code == 0 ? "" : " ", code == 0 ? "" : error.message);
-}
-/* Memory that every device reaches. */
-static collc_pointer shared(size_t bytes) {
-  void *host = NULL;
-  collc_pointer pointer = 0;
-  if (driver.MemHostAlloc(&host, bytes, 3) != 0 || driver.MemHostGetDevicePointer(&pointer, host, 0) != 0) exit(8);
-  return pointer;
-}
 /* As a rank has them: those of other domains have no address. */
 static const collc_pointer *near(const collc_pointer *all, int rank) {
   static collc_pointer seen[RANKS];

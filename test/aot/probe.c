@@ -1,30 +1,13 @@
 /* Ranks in one process against the fake driver: what collc.c does and refuses. Prints a line a finding; `ahead.test.ts` reads them. */
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "coll_programs.h"
+#include "ranks.h"
 
 enum { RANKS = 2, MOST = 1 << 22 };
-static collc_driver driver;
 static int (*ctx_set)(void *), (*ctx_retain)(void **, int), (*stream_create)(void **, unsigned), (*stream_query)(void *);
-static collc_error error;
 
-static void *symbol(const char *name) {
-  void *found = dlsym(driver.library, name);
-  if (found == NULL) exit(9);
-  return found;
-}
-static void said(const char *what, int code) {
-  printf("%s: %d%s%s\n", what, code, code == 0 ? "" : " ", code == 0 ? "" : error.message);
-}
-/* Memory that every device reaches. */
-static collc_pointer shared(size_t bytes) {
-  void *host = NULL;
-  collc_pointer pointer = 0;
-  if (driver.MemHostAlloc(&host, bytes, 3) != 0 || driver.MemHostGetDevicePointer(&pointer, host, 0) != 0) exit(8);
-  memset(host, 0xee, bytes);
+/* The same, with something in it. */
+static collc_pointer used(size_t bytes) {
+  const collc_pointer pointer = shared(bytes);
+  memset((void *)(uintptr_t)pointer, 0xee, bytes);
   return pointer;
 }
 
@@ -56,7 +39,7 @@ static int load(const collc_program *program, const char *folder, int64_t n, int
   return COLLC_OK;
 }
 static int begin(void) {
-  for (int r = 0; r < RANKS; r++) workspace[r] = shared(collc_symmetric_bytes(ranks[r].handle) + 128);
+  for (int r = 0; r < RANKS; r++) workspace[r] = used(collc_symmetric_bytes(ranks[r].handle) + 128);
   for (int r = 0; r < RANKS; r++) {
     ctx_set(ranks[r].context);
     if (collc_attach(ranks[r].handle, workspace, &error) != 0 || collc_reset(ranks[r].handle, ranks[r].stream, &error) != 0) return error.code;
@@ -132,8 +115,8 @@ int main(int argc, char **argv) {
     ctx_retain(&ranks[r].context, r);
     ctx_set(ranks[r].context);
     stream_create(&ranks[r].stream, 1);
-    x[r] = shared(MOST * 4);
-    y[r] = shared(MOST * 4);
+    x[r] = used(MOST * 4);
+    y[r] = used(MOST * 4);
   }
   sum = collc_find(coll_programs, coll_program_count, "all_reduce/one_shot", RANKS, "T=f32");
   planned = collc_find(coll_programs, coll_program_count, "all_reduce", RANKS, NULL);
@@ -164,8 +147,8 @@ int main(int argc, char **argv) {
     options.shape_count = 1;
     ctx_set(ranks[1].context);
     said("load", collc_load(&driver, product, &options, &ranks[1].handle, &error));
-    workspace[0] = shared(collc_symmetric_bytes(ranks[1].handle) + 128);
-    workspace[1] = shared(collc_symmetric_bytes(ranks[1].handle) + 128);
+    workspace[0] = used(collc_symmetric_bytes(ranks[1].handle) + 128);
+    workspace[1] = used(collc_symmetric_bytes(ranks[1].handle) + 128);
     said("attach", collc_attach(ranks[1].handle, workspace, &error));
     memset(&arguments, 0, sizeof arguments);
     memcpy(&arguments, dims, sizeof dims);
@@ -277,7 +260,7 @@ int main(int argc, char **argv) {
   }
   said("shifted", launch(sum, 0, n, 4));
   said("null", (x[1] = 0, launch(sum, 0, n, 0)));
-  x[1] = shared(MOST * 4);
+  x[1] = used(MOST * 4);
   said("other", collc_launch(ranks[0].handle, planned, &n, ranks[0].stream, &error));
   said("unknown", collc_set_dim(sum, workspace, "m", 1, &error));
   said("unknown", collc_set_tensor(sum, workspace, "z", x, 0, &error));

@@ -38,7 +38,7 @@ function computed(op: Op, of: (v: Value) => bigint | undefined, dims: Readonly<R
 }
 
 describe.each(Object.entries(TEXTS))("lengths of a launch of a %s", (_, text) => {
-  const { kernel, cuda } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a", mapping: { copies: "blocks" } });
+  const { kernel, cuda } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
   const { names, lengths } = launchLengthsOf(kernel!);
 
   it("are those that the kernel had computed", () => {

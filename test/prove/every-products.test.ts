@@ -5,14 +5,13 @@
 import { describe, expect, it } from "vitest";
 import { compile, type CompileOptions, withMapping } from "../../src/compiler/index.js";
 import type { Kernel, Op } from "../../src/compiler/ir/module.js";
-import { Value } from "../../src/compiler/ir/module.js";
-import { INDEX } from "../../src/compiler/ir/types.js";
 import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { everyLength, proveAnswer, proveOrdering, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
 import { edited } from "./mutants.js";
 import { printedMutantsOf } from "./printed-mutants.js";
+import { changed as changedIn, moved, withAttributes } from "./twins.js";
 
 const OPTIONS: CompileOptions = { ranks: 2, dtype: "bf16" };
 const ROWS = "a: T[m, k] sharded(0), b: T[k, n] replicated";
@@ -85,28 +84,8 @@ function ops(name: Op["name"], is: (op: Op) => boolean = () => true): Op[] {
   return found;
 }
 
-/** The kernel with each of some ops replaced, which have no regions: they stay the same while others are. */
-function changed(targets: readonly Op[], edit: (op: Op) => readonly Op[]): Kernel {
-  expect(targets.length).toBeGreaterThan(0);
-  return targets.reduce((kernel, op) => edited(kernel, op, edit), executed);
-}
+const changed = (targets: readonly Op[], edit: (op: Op) => readonly Op[]): Kernel => changedIn(executed, targets, edit);
 
-/** An op with more in an operand. */
-function moved(op: Op, operand: number, by: number): readonly Op[] {
-  const [more, sum] = [new Value(INDEX), new Value(INDEX)];
-  const make = (name: Op["name"], operands: Value[], result: Value, attributes: Op["attributes"]): Op => {
-    return { name, operands, results: [result], attributes, regions: [], span: op.span };
-  };
-  return [
-    make("const", [], more, { value: by }),
-    make("binary", [op.operands[operand]!, more], sum, { fn: "add" }),
-    { ...op, operands: op.operands.map((v, i) => (i === operand ? sum : v)) },
-  ];
-}
-
-const withAttributes = (op: Op, attributes: Op["attributes"]): readonly Op[] => [
-  { ...op, attributes: { ...op.attributes, ...attributes } },
-];
 /** Whether an op adds two remainders. */
 function isSumOfRemainders(op: Op): boolean {
   const remainders = new Set(ops("binary", (o) => o.attributes["fn"] === "rem").flatMap((o) => o.results));

@@ -13,6 +13,7 @@ import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
 import { edited } from "./mutants.js";
 import { printedMutantsOf } from "./printed-mutants.js";
+import { changed, moved, withAttributes } from "./twins.js";
 
 const LAYOUTS = "a: T[m, k] sharded(1), b: T[k, n] sharded(0)";
 
@@ -81,28 +82,6 @@ function ops(kernel: Kernel, role: number | null, name: Op["name"], is: Is = () 
   return found;
 }
 
-/** The kernel with each of some ops replaced, which have no regions: they stay the same while others are. */
-function changed(kernel: Kernel, targets: readonly Op[], edit: (op: Op) => readonly Op[]): Kernel {
-  expect(targets.length).toBeGreaterThan(0);
-  return targets.reduce((k, op) => edited(k, op, edit), kernel);
-}
-
-/** An op with more in an operand. */
-function moved(op: Op, operand: number, by: number): readonly Op[] {
-  const [more, sum] = [new Value(INDEX), new Value(INDEX)];
-  const make = (name: Op["name"], operands: Value[], result: Value, attributes: Op["attributes"]): Op => {
-    return { name, operands, results: [result], attributes, regions: [], span: op.span };
-  };
-  return [
-    make("const", [], more, { value: by }),
-    make("binary", [op.operands[operand]!, more], sum, { fn: "add" }),
-    { ...op, operands: op.operands.map((v, i) => (i === operand ? sum : v)) },
-  ];
-}
-
-const withAttributes = (op: Op, attributes: Op["attributes"]): readonly Op[] => [
-  { ...op, attributes: { ...op.attributes, ...attributes } },
-];
 const dropped = (): readonly Op[] => [];
 const to =
   (buffer: string): Is =>

@@ -246,6 +246,13 @@ describe("floats", () => {
       for k in 0..2 { for i in tiles(1) { t[0] = where(k == 0, x[0], -x[0]) } for i in tiles(n) { y[i] = sqrt(t[0] * x[0]) } }
     }`;
     expect(roots(apart)).toHaveLength(1);
+    // What an iteration finds at first may be what one before it has stored, though it is as large as anything there was.
+    const later = `collective c(x: f32[n] local, z: f32[n] local) -> y: f32[n] local {
+      scratch t: f32[n]
+      for i in tiles(n) { t[i] = x[i] y[i] = x[i] * z[i] }
+      for i in tiles(n) { let a = t[i] for k in 0..n { y[i] = sqrt(a * t[i]) t[i] = z[i] } }
+    }`;
+    expect(roots(later)).toHaveLength(1);
     const centred = `collective c(x: f32[m, n] local) -> y: f32[m, n] local {
       let mu = mean(x, dim: 1)
       y = (x - mu) * rsqrt(mean((x - mu) * (x - mu), dim: 1) + 1e-5)

@@ -152,11 +152,11 @@ const h200x4: Machine = {
   cache: of(13e12, "measured on an H200, 2026-11: 4096³ by tiles of 128×256 with its loads alone takes 123 µs"),
   copyNext: of(
     5e-6,
-    "measured on 2×H200, 2026-11-29: 128 to 512 rows of 6144×4096, 28672×4096 and 10240×8192, four copies of rows and four of words, 3 to 6 µs each",
+    "measured on 2×H200, 2026-11-29: 128 to 512 rows of 6144×4096, 28672×4096 and 10240×8192, by four copies of rows and four of words behind a start of 11 µs, take what 3 to 6 µs each account for",
   ),
   moverDrag: of(
-    0.37,
-    "fitted to 2026-11-28-4x-nvidia-h200-all_gather_matmul.json and -2.json: the median of 18 products' times over the model's without it",
+    0.35,
+    "fitted to 2026-11-28-4x-nvidia-h200-all_gather_matmul.json and -2.json: the median of 17 products that movers feed, of their times less the model's without it, by seconds sent",
   ),
   launch: of(0.58e-6, `${MEASURED}: an empty kernel in a graph`),
   earlyLaunch: of(
@@ -196,8 +196,8 @@ const h200x2: Machine = {
   copyEnginePull: of(356e9, COPIED),
   copyEnginePort: of(760e9, COPIED),
   moverDrag: of(
-    0.08,
-    "measured on 2×H200, 2026-11-29, two sweeps of 1024 to 16384 rows of 10240×8192, 28672×4096, 24576×1536 and 6144×4096: with movers as long as beside copy engines, or up to 3 % longer",
+    0.14,
+    "fitted to 2026-11-29-gpu-sweep-fed-products-2-ranks.jsonl by least squares: 27 times of 1024 to 16384 rows with movers less those beside copy engines, and what the model has the engines take longer",
   ),
   cachedMemory: of(
     4.5e12,

@@ -70,7 +70,7 @@ export class KnownMemory {
     this.values.define(op, { ...(held ?? { at: allOf(dtype), wraps: null }), holds, ...stored }, true, when);
   }
 
-  /** Blocks or ranks wait for each other, or an op stores in a way of its own: memory may be another from here on. */
+  /** Blocks or ranks wait for each other, an op stores in a way of its own, or an iteration begins: memory may be another from here on. */
   mayChange(): void {
     this.others++;
   }

@@ -255,6 +255,11 @@ class Walk {
           within: { from: lo, to: hi },
         }),
       );
+    // An iteration may find what one before it has stored.
+    const each = (): void => {
+      this.memory.mayChange();
+      this.region(body);
+    };
     // Where the body runs, each range has an index.
     this.values.assuming(
       pairs.map(({ lo, hi }) => [hi.number, interval(lo.at.lo + 1, Infinity)]),
@@ -264,7 +269,7 @@ class Walk {
         const isApart = map === "tiles" || map === "rows";
         if (isApart) {
           bindAll();
-          this.region(body);
+          each();
         } else if (pairs.length === 1 && iterations <= MOST_ITERATIONS && this.ops < MOST_OPS) {
           const [{ v, lo, hi }] = pairs as [(typeof pairs)[0]];
           // Ranks come in any order.
@@ -276,13 +281,13 @@ class Walk {
                 at: interval(lo.at.lo + k, Math.min(lo.at.hi + k, Math.max(lo.at.lo + k, hi.at.hi - 1))),
               });
             else bindAll();
-            this.region(body);
+            each();
             if (!isOrdered && this.memory.changes === before) break;
           }
         } else
           this.untilStable(() => {
             bindAll();
-            this.region(body);
+            each();
           });
       },
     );
