@@ -187,7 +187,7 @@ describe.runIf(hasFakes)("collc.c", () => {
       const own = (name: string): bigint => wordAt(i, (p) => p.kind === "pointer" && p.buffer === name);
       const status = wordAt(i, (p) => p.kind === "status");
       const scratch = parameters.flatMap((p) => (p.kind === "pointer" && !["a", "b", "c"].includes(p.buffer) ? [p.buffer] : [])); // prettier-ignore
-      expect(scratch).toEqual(expect.arrayContaining(["value", "slices", "epochs"]));
+      expect(scratch).toEqual(expect.arrayContaining(["value", "pieces", "epochs"]));
       const given = Object.fromEntries(scratch.map((name) => [name, own(name)]));
       const pointers = { a: a! + shift, b: b!, c: c!, ...given };
       const packed = packParameters(

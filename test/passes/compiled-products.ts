@@ -26,7 +26,10 @@ export function opsIn(kernel: Kernel, name: string): Op[] {
 }
 
 /** Runs a kernel on emulated ranks, one launch for each of the shapes, every load of what nobody has written an error. */
-export function expectRight({ kernel, manifest, source }: CompileResult, shapes: readonly DimValues[]): void {
+export function expectRight(
+  { kernel, manifest, source }: Pick<CompileResult, "kernel" | "manifest" | "source">,
+  shapes: readonly DimValues[],
+): void {
   const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
   for (const dims of shapes) {
     const data = makeInputs(manifest!, dims, 5);

@@ -50,11 +50,11 @@ describe("a pass runs once", () => {
   });
 
   it("for whether an option is there that it asks for", () => {
-    const { pass, ran } = counting((own) => asking(["slices"], own));
+    const { pass, ran } = counting((own) => asking(["shares"], own));
     const kernel = kernelOf(copying);
-    const first = run(kernel, pass, { slices: { most: 2, elements: 1 } });
-    expect(run(kernel, pass, { slices: { most: 3, elements: 1 } })).toBe(first);
-    expect(run(kernel, pass, { slices: null })).not.toBe(first);
+    const first = run(kernel, pass, { shares: { meeting: 2, putting: 1, adding: 1 } });
+    expect(run(kernel, pass, { shares: { meeting: 3, putting: 1, adding: 1 } })).toBe(first);
+    expect(run(kernel, pass, { shares: null })).not.toBe(first);
     expect(ran()).toBe(2);
   });
 

@@ -3,10 +3,9 @@ import { describe, expect, it } from "vitest";
 import { compile, type CompileResult } from "../../src/compiler/index.js";
 import { sharedLayout } from "../../src/compiler/emit/shared-layout.js";
 import { Builder } from "../../src/compiler/ir/builder.js";
-import { type Buffer, type Op, Value } from "../../src/compiler/ir/module.js";
+import { type Op, Value } from "../../src/compiler/ir/module.js";
 import { INDEX } from "../../src/compiler/ir/types.js";
 import { rewriteOps, Substitution, walkKernel } from "../../src/compiler/ir/visit.js";
-import { cutDepth, declareSums, mostSlices } from "../../src/compiler/passes/support/depth-slices.js";
 import { rotatedNumber, rotatedVariable } from "../../src/compiler/passes/support/tile-rotation.js";
 import { shortestRounds, unitOf, widthsFor } from "../../src/compiler/passes/support/tile-widths.js";
 import type { Contraction } from "../../src/compiler/passes/support/contraction.js";
@@ -339,45 +338,6 @@ describe("the width of tiles", () => {
 });
 
 describe("a depth that is cut", () => {
-  /** What a cut comes to at lengths that are known. */
-  const cut = (
-    tiles: number,
-    steps: number,
-    blocks: number,
-    most: number,
-  ): { count: number; deep: number; room: number } => {
-    const build = new Builder({ start: 0, end: 0 });
-    const buffers: Buffer[] = [];
-    const lengths = { loop: [tiles * 128, 256], rows: tiles * 128, tiles, steps, products: 1 };
-    const options = { most, elements: 2 ** 30 };
-    const room = mostSlices([lengths], blocks, options, 1);
-    const sums = declareSums([lengths], [room], "f32", buffers);
-    const slices = cutDepth([lengths], room, null, sums, blocks, options, build);
-    const valueOf = (v: Value): number => build.ops.find((op) => op.results[0] === v)!.attributes["value"] as number;
-    return { count: valueOf(slices.count), deep: valueOf(slices.steps), room: buffers[0]!.shape[0] as number };
-  };
-
-  it("has memory for all its slices, and covers all of it", () => {
-    let seen = 0;
-    for (const blocks of [2, 3, 7, 132])
-      for (const tiles of [0, 1, 2, 3, 5, 31, 44, 66, 67, 131, 132, 133, 1000])
-        for (const steps of [0, 1, 2, 3, 7, 16, 31, 32, 33, 128, 1000])
-          for (const most of [1, 2, 3, 32]) {
-            const { count, deep, room } = cut(tiles, steps, blocks, most);
-            const which = `${tiles} tiles, ${steps} steps, ${blocks} blocks, ${most} slices at most`;
-            if (count > 1) expect(count, which).toBeLessThanOrEqual(room);
-            expect(count, which).toBeGreaterThanOrEqual(1);
-            expect(count * deep, which).toBeGreaterThanOrEqual(steps);
-            if (count > 1) expect((count - 1) * deep, "no slice is empty").toBeLessThan(steps);
-            const rounds = tiles * 2 > blocks ? 2 : 1;
-            if (count > 1) expect(tiles * count, which).toBeLessThanOrEqual(rounds * blocks);
-            if (count > 1) expect(rounds * deep, "a cut takes less time").toBeLessThan(steps);
-            if (tiles * 3 > blocks * 2) expect([count, room], which).toEqual([1, 0]);
-            if (count > 1) seen++;
-          }
-    expect(seen).toBeGreaterThan(300);
-  });
-
   it("is right, and proved, where blocks have two pieces each", () => {
     const mapping = { ...PROOF_MAPPING, tileBlocks: 3, roles: { ...PROOF_MAPPING.roles!, few: null } };
     const result = compiled(program("a @ b", "m, n"), "bf16", mapping);

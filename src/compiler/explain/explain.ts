@@ -322,7 +322,7 @@ const KINDS = { barrier: "barrier", notify: "signal", await: "wait" } as const;
 
 function syncSteps(ordered: Kernel, counted: Kernel, rank: RankTraffic, source: SourceFile): SyncStep[] {
   // Later passes copy these ops, but keep their order; those that they add are no matter of ranks.
-  const isAdded = (op: Op): boolean => op.attributes["message"] === true || op.attributes["sums"] === true;
+  const isAdded = (op: Op): boolean => op.attributes["message"] === true;
   const places = syncsOf(counted.body).filter((op) => !isAdded(op));
   return syncReasons(ordered).map(({ op, parties }, i) => {
     const text = source.text.slice(op.span.start, op.span.end);

@@ -4,7 +4,6 @@ import { DEFAULT_MACHINE, type Machine } from "../machine/machines.js";
 import { either, listOf, oneOf, record, type Rule, wholeNumber } from "../rules.js";
 
 import type { ShareOptions } from "./support/depth-shares.js";
-import type { SliceOptions } from "./support/depth-slices.js";
 import type { RoleShape } from "./support/role-shape.js";
 
 /** The two ways of a conversion that has two. */
@@ -33,8 +32,6 @@ export interface PassOptions {
   readonly tile: { readonly m: number; readonly n: number; readonly k: number; readonly stages: number };
   /** How a product is divided among roles, where the machine has the instructions for that; null where it has not. */
   readonly roles: RoleShape | null;
-  /** When the depth of a product of few tiles is cut; null if it never is. */
-  readonly slices: SliceOptions | null;
   /** When blocks share the steps of tiles that do not fill a round; null if they never do. */
   readonly shares: ShareOptions | null;
   /** Whether blocks take their places while the launch before theirs runs (`Kernel.early`). */
@@ -113,10 +110,6 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
       }),
     }),
   ),
-  slices: either(
-    (value) => (value === null ? null : "null"),
-    record({ most: count(1, 1024), elements: count(1, 2 ** 30) }),
-  ),
   shares: either(
     (value) => (value === null ? null : "null"),
     record({ meeting: count(0, 2 ** 20), putting: count(0, 2 ** 20), adding: count(0, 1024) }),
@@ -150,7 +143,6 @@ export function passOptionsFor(machine: Machine): PassOptions {
     tileBlocks: machine.multiprocessors,
     tile: { m: 128, n: 256, k: 64, stages: 3 },
     roles: architectureOf(machine.arch).hasWgmma ? WGMMA_ROLES : null,
-    slices: SLICES,
     shares: SHARES,
     earlyLaunch: architectureOf(machine.arch).hasEarlyLaunch,
     accessBytes: architectureOf(machine.arch).accessBytes,
@@ -185,9 +177,6 @@ const WGMMA_ROLES: RoleShape = {
   narrower: [224, 192, 160, 128],
   shards: { most: 8, elements: { inTurn: 2 ** 20, whole: 2 ** 21 } },
 };
-
-/** A step of a tile of 128×256×64 takes some 0.8 µs on an H200, and sums are stored and loaded at about 4 TB/s (2026-11). */
-const SLICES: SliceOptions = { most: 32, elements: 350_000 };
 
 /**
  * In units of some 2.5 ns, the time that a step has for a column: to tell of a piece and to hear of it counts as 1 µs, and to put or add one of 128×64

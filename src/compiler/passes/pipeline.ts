@@ -53,7 +53,7 @@ export const PIPELINE: readonly Pass[] = [
     name: "tile-contractions",
     from: "rank",
     to: "rank",
-    ...reading(["tile", "tileThreads", "tileBlocks", "roles", "slices", "shares"], tileContractions),
+    ...reading(["tile", "tileThreads", "tileBlocks", "roles", "shares"], tileContractions),
   },
   {
     name: "map-rows",

@@ -9,9 +9,8 @@
 import { Builder } from "../ir/builder.js";
 import { type Buffer, type Kernel, type Op, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
-import { isAddedApart } from "../ir/tile-window.js";
 import { copyRegion, rewriteOps, Substitution } from "../ir/visit.js";
-import { extent, type Extent, productOf } from "../types/extent.js";
+import { extent, type Extent, productOf, sumOf } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import {
@@ -33,28 +32,19 @@ import {
   type Shares,
   sharesOf,
 } from "./support/depth-shares.js";
-import {
-  cutDepth,
-  declareSums,
-  eitherSlices,
-  mostSlices,
-  type ProductLengths,
-  type Slices,
-  sumOf,
-} from "./support/depth-slices.js";
 import { findProducts } from "./support/found-products.js";
 import { isOneOwners, ownerSumsOf } from "./support/owner-sums.js";
-import { emitTaken, type KeptProduct, keptFor } from "./support/kept-products.js";
 import { isReadElsewhere, type Movers, moversFor } from "./support/product-movers.js";
 import { productGroups } from "./support/product-groups.js";
 import type { Product } from "./support/product-places.js";
-import { type Completed, emitRoles } from "./support/role-products.js";
+import { type Completed, emitRoles, type SentFromTiles } from "./support/role-products.js";
 import { roleShape, type RoleShape, type TileRoles } from "./support/role-shape.js";
+import { isWhole, sentFor } from "./support/sent-products.js";
 import { emitTiles, shapeFor, tileBuffers } from "./support/staged-products.js";
 import { isUnaligned, shortestRounds, stepOf, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
 import { upperBound, valueExtent } from "./support/upper-bound.js";
 
-type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "slices" | "shares">;
+type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "shares">;
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
@@ -89,7 +79,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       ? null
       : ownerSumsOf(product![0], kernel, definitions);
   let completed: Completed | null = null;
-  let kept: KeptProduct | null = null;
+  let sent: SentFromTiles | null = null;
   const moved = new Set([...movers.values()].flatMap(({ begin, send, barrier }) => [begin, send, barrier]));
   const buffers: Buffer[] = [...kernel.buffers];
   const work: Extent[] = [...kernel.work];
@@ -100,7 +90,16 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       values.set(op.results[0]!, foldOf(op, refused.get(op)!, b, values));
       return true;
     }
-    if (op === kept?.barrier || op === kept?.loop) return true;
+    if (op === sent?.product.barrier) return true;
+    if (sent !== null && op === sent.product.loop) {
+      const { product, isWhole: isSent } = sent;
+      b.if(
+        isSent,
+        () => {},
+        () => rewriteOps([product.barrier, product.loop], b, values),
+      );
+      return true;
+    }
     if (completed !== null && op === completed.sums.barrier) return true;
     if (completed !== null && op === completed.sums.loop) {
       const { sums, isApart } = completed;
@@ -123,16 +122,17 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const group = groups.find((g) => g.includes(op))!;
     if (group[0] !== op) return true;
     const [last] = group.slice(-1) as [Op];
-    const end = sums?.loop ?? last;
+    // Blocks meet where all ranks do the same, and as often.
+    const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
+    const taken = group.length === 1 && isTop && sums === null ? sentFor(op, kernel, definitions) : null;
+    const end = sums?.loop ?? taken?.loop ?? last;
     if (end !== op) rewriteOps(betweenOps(kernel, op, end), b, values);
+    sent = taken === null ? null : { product: taken, isWhole: isWhole(taken, b, values) };
     const shape = roleShape(match, roles);
     const lengthsAt = (n: Extent) =>
       group.map((loop) => lengthsOf(loop, found.get(loop)!, { ...shape, n }, definitions));
     const lengths = lengthsAt(shape.n);
-    // Blocks meet where all ranks do the same, and as often.
-    const isTop = kernel.body.ops.includes(op) && options.tileBlocks > 1;
     const isShared = lengths.every((l) => l.isShared);
-    const taken = group.length === 1 && isTop && sums === null ? keptFor(op, kernel, definitions) : null;
     const isEven = isShared && isTop;
     // A gather of few rows goes as packets before the product; and each shape makes a long text longer.
     const hasNarrow = isTop && movers.size === 0 && found.size === group.length;
@@ -148,35 +148,22 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const whole = i === 0 && rounds !== null ? rounds.time : null;
       return { ...tiled, tiles, whole, ...timesOf(tiled, tiles, whole, unaligned, options) };
     });
-    const fits = fitsOf(shapes, few, taken !== null);
-    // A loop after the product adds slices up itself, where it takes what is kept. Beside a wide tile's sums of stages and the numbers of a cut there are not the registers.
-    const mosts = shapes.map(({ lengths: of }, i) =>
-      taken !== null && options.slices !== null && isEven && (i > 0 || !isAddedApart(match.a.dtype))
-        ? mostSlices(of, options.tileBlocks, options.slices, fits[i]!)
-        : null,
-    );
-    const cuts = mosts.filter((most) => most !== null);
-    const memory = cuts.length > 0 ? declareSums(lengths, cuts, accumulatedIn(match), buffers) : null;
-    const [slices = null, narrow = null] = mosts.map((most, i) => {
-      const { lengths: of, whole } = shapes[i]!;
-      return most === null ? null : cutDepth(of, most, whole, memory!, options.tileBlocks, options.slices!, b);
-    });
+    const fits = fitsOf(shapes, few);
     const limits = shareLimits(options.tileBlocks, movers.has(op));
     const known = new Map<Extent, Value>();
     const plans = shapes.map(({ shape: { m, n }, tiles, plan, uncut }, i) => {
-      if (taken !== null || plan === null || !isEven) return null;
+      if (plan === null || !isEven) return null;
       const fit = extent("mul", fits[i]!, isWorthIt(plan, uncut, tiles, limits));
       const room = declareShares(tiles, { m, n }, contractsOf(match).length, accumulatedIn(match), limits, buffers); // prettier-ignore
       return { fit, shares: sharesOf(plan, fit, options.tileBlocks, room, b, known) };
     });
     const [shares = null, fewShares = null] = plans.map((plan) => plan?.shares ?? null);
-    const widths = rounds === null ? null : widthsOf(allWidths, rounds, slices?.isCut ?? shares?.isShared ?? null, b);
+    const widths = rounds === null ? null : widthsOf(allWidths, rounds, shares?.isShared ?? null, b);
     if (roundTiles !== null) work.push(roundTiles);
     // More blocks than have work do no harm, and what says exactly how many have some is long.
     shapes.forEach(({ tiles, lengths: [first] }, i) => {
-      const most = mosts[i] ?? null;
-      const may = i === 0 ? 1 : taken !== null ? fits[i]! : extent("max", few!.fit, few!.isFewEach);
-      work.push(extent("mul", may, most === null ? tiles : extent("mul", tiles, extent("max", most, 1))));
+      const may = i === 0 ? 1 : extent("max", few!.fit, few!.isFewEach);
+      work.push(extent("mul", may, tiles));
       if (plans[i] != null) work.push(blocksOfPieces(tiles, first!.steps, limits));
     });
     const isFew = few === null ? null : b.compare("gt", b.extent(fits[1]!, known), b.constant(0));
@@ -184,7 +171,7 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const size = sums.variable === match.row ? shape.m : sums.variable === match.column ? shape.n : 1;
       const isMany = b.compare("gt", b.extent(roundTiles ?? lengths[0]!.tiles), b.constant(options.tileBlocks));
       const isOne = b.binary("and", isOneOwners(sums, size, b, values), isMany);
-      const isCut = slices?.isCut ?? shares?.isShared ?? null;
+      const isCut = shares?.isShared ?? null;
       const uncut = isCut === null ? isOne : b.select(isCut, b.bool(false), isOne);
       const isApart = isFew === null ? uncut : b.select(isFew, b.bool(false), uncut);
       // Of lengths that are known, no launch may be one of these.
@@ -193,25 +180,11 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const gathered = movers.get(op);
     const keepsOwn = gathered !== undefined && isReadElsewhere(gathered, match, group, kernel);
     const products = group.map((loop): Product => ({ op: loop, match: found.get(loop)! })) as [Product, ...Product[]];
-    const emit = (
-      cut: Slices | null,
-      shared: Shares | null,
-      as: TileRoles,
-      own: Movers | null,
-      apart: Completed | null,
-    ): void => emitRoles(products, cut, shared, as, buffers, b, values, own, apart, kernel.world, keepsOwn);
-    const many = (): void => emit(slices, shares, { ...shape, widths }, movers.get(op) ?? null, completed);
+    const emit = (shared: Shares | null, as: TileRoles, own: Movers | null, apart: Completed | null): void =>
+      emitRoles(products, shared, as, buffers, b, values, own, apart, sent, kernel.world, keepsOwn);
+    const many = (): void => emit(shares, { ...shape, widths }, movers.get(op) ?? null, completed);
     if (few === null) many();
-    else b.if(isFew!, () => emit(narrow, fewShares, { ...few.shape, widths: null }, null, null), many);
-    const all = narrow === null ? slices : eitherSlices(isFew!, narrow, slices, b);
-    if (taken === null || all === null) return true;
-    kept = taken;
-    rewriteOps(betweenOps(kernel, op, taken.loop), b, values);
-    b.if(
-      all.isCut,
-      () => emitTaken(taken, products[0], all, kernel.world, b, values),
-      () => rewriteOps([taken.barrier, taken.loop], b, values),
-    );
+    else b.if(isFew!, () => emit(fewShares, { ...few.shape, widths: null }, null, null), many);
     return true;
   });
   const blockThreads = roles === null ? options.tileThreads : roles.consumers + roles.producers;
@@ -231,6 +204,20 @@ function betweenOps({ body: { ops } }: Kernel, first: Op, last: Op): readonly Op
   return between.filter((o) => definitionOf(o.name).effect === "pure");
 }
 
+/** The lengths behind a product, as far as all ranks share them. */
+interface ProductLengths {
+  /** Of the loop's variables. */
+  readonly loop: readonly Extent[];
+  /** Tiles of the result. */
+  readonly tiles: Extent;
+  /** Of the product's left operand. */
+  readonly rows: Extent;
+  /** Stages that a tile's operands take. */
+  readonly steps: Extent;
+  /** Products of the loop, each of which has sums. */
+  readonly products: number;
+}
+
 interface NarrowTiles {
   readonly shape: RoleShape;
   /** Of each product. */
@@ -241,7 +228,7 @@ interface NarrowTiles {
 }
 
 /**
- * Narrow tiles where no block has two of them: a depth is cut into fewer pieces or slices, whose sums travel. Of no more rows than a tile has, which take as long as
+ * Narrow tiles where no block has two of them: a depth is cut into fewer pieces, whose sums travel. Of no more rows than a tile has, which take as long as
  * their weights take to come, blocks may have two. On an H200 (2026-11), µs with narrow tiles and with wide ones: 16×8192 with a depth of
  * 2048 9.3 and 15.8, of 8192 36 and 43; 128×2560 18.5 and 26, 512×2048 28.8 and 34.2, 256×2048 20.7 and 25.4 with one of 8192; 384×2560 15.0 and 22.9,
  * 256×4096 16.3 and 24.0 with one of 4096. Two for a block, with one of 8192: 16×14336 64 and 67, 128×14336 73 and 83; four: 16×28672 131 and 128.
@@ -300,12 +287,11 @@ function timesOf(
   };
 }
 
-/** For tiles of each shape, 1 in launches that have such, else 0. @param isKept whether what the product stores is kept for a loop after it */
-function fitsOf(shapes: readonly Times[], few: NarrowTiles | null, isKept: boolean): readonly Extent[] {
+/** For tiles of each shape, 1 in launches that have such, else 0. */
+function fitsOf(shapes: readonly Times[], few: NarrowTiles | null): readonly Extent[] {
   if (few === null) return [1];
   const [wide, narrow] = shapes.map(({ uncut, plan }) => (plan === null ? uncut : extent("min", uncut, plan.time)));
-  const isFaster = isKept ? 0 : extent("mul", few.isFewEach, isLess(narrow!, wide!));
-  return [1, extent("max", few.fit, isFaster)];
+  return [1, extent("max", few.fit, extent("mul", few.isFewEach, isLess(narrow!, wide!)))];
 }
 
 /** The lengths of a product, and whether they are the same on all ranks. */

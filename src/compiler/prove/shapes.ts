@@ -36,7 +36,6 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
     narrower: [24],
     shards: { most: 2, elements: { inTurn: 2, whole: 2 } },
   },
-  slices: { most: 3, elements: 2 ** 20 },
   shares: { meeting: 0, putting: 0, adding: 0 },
 };
 

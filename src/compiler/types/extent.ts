@@ -78,6 +78,11 @@ export function sameExtent(a: Extent, b: Extent): boolean {
   return a === b || extentKey(a) === extentKey(b);
 }
 
+/** Sum of extents, of one at least. */
+export function sumOf(extents: readonly Extent[]): Extent {
+  return extents.reduce((a, b) => extent("add", a, b));
+}
+
 /** Product of extents; 1 for none. */
 export function productOf(extents: readonly Extent[]): Extent {
   return extents.reduce<Extent>((a, b) => extent("mul", a, b), 1);

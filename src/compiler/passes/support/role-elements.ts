@@ -49,7 +49,7 @@ export function unstored(
   op: Op,
   match: Contraction,
   accumulators: readonly string[],
-  { store }: OwnerSums,
+  { store }: { readonly store: Op },
   then: (value: Value, ...of: Parameters<ElementBody>) => void,
 ): ElementBody {
   const before = epilogue(op, match, accumulators, store);

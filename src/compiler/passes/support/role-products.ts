@@ -19,13 +19,13 @@ import {
   transposedOf,
 } from "./contraction.js";
 import { emitPiece, type Piece, pieceOf, piecesOf, type Shares } from "./depth-shares.js";
-import type { Slices } from "./depth-slices.js";
 import { outgoingTiles, sendTile, waitingAt } from "./outgoing-tiles.js";
 import { type OwnerSums, ownTiles } from "./owner-sums.js";
 import { gatheredRows, Places, type Product, ProductTiles } from "./product-places.js";
 import { awaitRows, declareAwaited, emitArrival } from "./gathered-waits.js";
 import { emitMoves, type Movers, ownRows, shardParts } from "./product-movers.js";
 import type { RoleShape, TileRoles } from "./role-shape.js";
+import { emitSent, type SentProduct } from "./sent-products.js";
 import { eachWidth } from "./tile-widths.js";
 import { completion, eachElement, type ElementBody, epilogue, type TileAt, unstored } from "./role-elements.js";
 
@@ -92,6 +92,12 @@ export interface Completed {
   readonly blocks: number;
 }
 
+/** What is kept for a loop after the product, and sent by whoever has the tile in the launches where `isWhole`. */
+export interface SentFromTiles {
+  readonly product: SentProduct;
+  readonly isWhole: Value;
+}
+
 /** What a role is told of a tile. */
 interface Tile {
   /** Emits what is done with it, by the product that it is one of. */
@@ -100,7 +106,6 @@ interface Tile {
   readonly from: Value;
   readonly to: Value;
   readonly before: Value;
-  readonly slice: Value;
   /** Where blocks share steps: the piece that it is. */
   readonly piece: Piece | null;
   /** Tiles that the block has had before it. */
@@ -110,13 +115,11 @@ interface Tile {
 }
 
 /**
- * @param products of one ring, one accumulator and one depth @param slices how that is cut; null where it never is
- * @param shares how blocks share steps; null where they never do
+ * @param products of one ring, one accumulator and one depth @param shares how blocks share steps; null where they never do
  * @param keepsOwn whether others than these products read this rank's copy of what it gathers of itself
  */
 export function emitRoles(
   products: readonly [Product, ...Product[]],
-  slices: Slices | null,
   shares: Shares | null,
   shape: TileRoles,
   buffers: Buffer[],
@@ -124,6 +127,7 @@ export function emitRoles(
   values: Substitution,
   movers: Movers | null,
   completed: Completed | null,
+  sent: SentFromTiles | null,
   world: number,
   keepsOwn: boolean,
 ): void {
@@ -132,16 +136,13 @@ export function emitRoles(
   const zero = build.constant(0);
   const depth = values.get(match.depth);
   const stages = (): Value => build.constant(shape.stages);
-  const steps = (): Value => slices?.steps ?? build.ceilDiv(depth, build.constant(shape.k));
+  const steps = (): Value => build.ceilDiv(depth, build.constant(shape.k));
   const places = products.map((p) => new Places(p, shape, build, values));
   const [sole] = places as [Places];
   const order = { movers, world };
   const { shards, widths } = shape;
-  /** Tiles, slices of them, or pieces that blocks take one after the other. */
-  const unitsOf = (tiles: Value): Value => {
-    if (shares !== null) return piecesOf(shares, tiles, build);
-    return slices === null ? tiles : build.mul(tiles, slices.count);
-  };
+  /** Tiles, or pieces of them, that blocks take one after the other. */
+  const unitsOf = (tiles: Value): Value => (shares === null ? tiles : piecesOf(shares, tiles, build));
   /** Whether no block has a second tile, so that all begin at once. */
   const isInTurn = (): Value => {
     const tiles = new ProductTiles(places, order, build).total;
@@ -151,7 +152,7 @@ export function emitRoles(
     shardParts(of, shards, { k: shape.k, depth, isInTurn: inTurn }, build, values);
 
   /**
-   * @param body of a tile, or of a slice of one
+   * @param body of a tile, or of a piece of one
    * @param isOfOthers only the tiles of other ranks, where tiles are each of one owner
    */
   const eachTile = (body: (tile: Tile) => void, isOfOthers = false): void => {
@@ -162,12 +163,9 @@ export function emitRoles(
       const grid = build.op("grid", [], {}, zero.type)!;
       const turn = build.div(number!, grid);
       const piece = shares === null ? null : pieceOf(shares, number!, turn, steps(), build);
-      const whole = slices === null ? number! : build.rem(number!, tiles.total);
-      const slice = slices === null ? zero : build.div(number!, tiles.total);
-      const from = slices === null ? zero : build.mul(slice, steps());
-      const { tile, ...of } =
-        piece ?? { tile: whole, from, to: build.add(from, steps()), before: build.mul(turn, steps()) }; // prettier-ignore
-      const taken = { from: of.from, to: of.to, before: of.before, slice, turn, piece };
+      const { tile, from, to, before } =
+        piece ?? { tile: number!, from: zero, to: steps(), before: build.mul(turn, steps()) }; // prettier-ignore
+      const taken = { from, to, before, turn, piece };
       if (owners === null) return body({ ...taken, each: (then) => tiles.with(tile, then), own: null });
       const isOwn = build.compare("ge", number!, owners.begin);
       const isFirst = build.binary("and", isOwn, build.compare("lt", build.sub(number!, grid), owners.begin));
@@ -256,11 +254,10 @@ export function emitRoles(
         build.for("serial", [[build.div(first, parts.steps), reached]], ([part]) => {
           rows.part(part!);
           const [next, begin] = [build.add(part!, build.constant(1)), build.mul(part!, parts.steps)];
-          // The last slice's steps may go on beyond the depth.
           const isLast = build.compare("ge", next, reached);
           fillAll(build.binary("max", first, begin), build.select(isLast, end, build.mul(next, parts.steps)));
         });
-        const isCut = slices?.isCut ?? (piece === null ? null : build.compare("eq", piece.isWhole, build.bool(false)));
+        const isCut = piece === null ? null : build.compare("eq", piece.isWhole, build.bool(false));
         if (isCut === null) rows.all();
         else build.if(isCut, () => undefined, rows.all);
       }),
@@ -274,7 +271,7 @@ export function emitRoles(
   const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, completed.blocks, buffers);
   const awaited = (): void => void build.op("await_tiles", [], {}, null);
   const consumer = build.region(0, () =>
-    eachTile(({ each, before, from, to, slice, turn, piece, own }) => {
+    eachTile(({ each, before, from, to, turn, piece, own }) => {
       const count = build.sub(to, from);
       for (const buffer of accumulators) build.op("fragment_clear", [], { buffer }, null);
       const multiply = (of: { readonly columns?: number }, [step]: readonly Value[]): void => {
@@ -298,12 +295,16 @@ export function emitRoles(
       build.if(build.compare("gt", count, zero), () => build.op("ring_release", [last], { ring }, null));
       each((place, at) => {
         const { op: loop, match: of } = place.product;
-        const { variables, low } = place;
         const all = (body: ElementBody): void => {
           const elements = { accumulators, patch, shape, at, isInside: place.inside(at) };
           eachElement(loop, of, elements, build, values, body);
         };
-        const send = (): void => all(epilogue(loop, of, accumulators));
+        const keep = (): void => all(epilogue(loop, of, accumulators));
+        const send = (): void => {
+          if (sent === null) return keep();
+          const body = unstored(loop, of, accumulators, sent.product, (v, b, at) => emitSent(sent.product, v, b, at));
+          build.if(sent.isWhole, () => all(body), keep);
+        };
         const complete = (): void => {
           build.if(own!.isFirst, awaited);
           all(completion(loop, of, accumulators, completed!.sums, world));
@@ -322,15 +323,7 @@ export function emitRoles(
           const [low, high] = place.rowsOf(of.row, at);
           return emitPiece(shares!, piece, build.sub(high, low), accumulators, build, store);
         }
-        if (slices === null) return store();
-        const sums = slices.sums.buffers[places.indexOf(place)]!;
-        const keep: ElementBody = (b, inner, i, j) => {
-          const at = variables.map((v, d) => b.sub(inner.get(v), low[d]!));
-          accumulators.forEach((name, n) =>
-            b.store(sums[n]!, b.load(name, [i, j], scalar(accumulatedIn(of))), [slice, ...at]),
-          );
-        };
-        build.if(slices.isCut, () => all(keep), store);
+        store();
       });
     }),
   );

@@ -9,9 +9,8 @@
 import type { Builder } from "../../ir/builder.js";
 import { bufferOf, type Kernel, type Value } from "../../ir/module.js";
 import { DTYPES } from "../../types/dtype.js";
-import { extent, type Extent } from "../../types/extent.js";
+import { extent, type Extent, sumOf } from "../../types/extent.js";
 import type { Contraction } from "./contraction.js";
-import { sumOf } from "./depth-slices.js";
 import type { OwnerSums } from "./owner-sums.js";
 import type { Movers } from "./product-movers.js";
 import type { RoleShape } from "./role-shape.js";
