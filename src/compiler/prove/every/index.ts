@@ -77,7 +77,8 @@ export function everyLength(
       for (const left of checkProducts(kernel, whereAnswered)) {
         const executed = predicated(left.kernel);
         const proveIt = (dims: DimValues): Answer => proveAnswer(executed, { dims });
-        const claim = everyLength(left.kernel, shapes, proveIt, only, left.product);
+        const of = left.shapes === undefined ? only : null;
+        const claim = everyLength(left.kernel, left.shapes ?? shapes, proveIt, of, left.product);
         if (!claim.ordering.holds) return { answer: claim.ordering, ordering: claim.ordering, examples: [] };
         if (answer.holds) answer = claim.answer;
       }

@@ -99,6 +99,9 @@ export class Follow {
         return numbers.apply(text(op, "fn"), of(0), of(1));
       case "select":
         return of(numbers.decided(of(0), op.span) !== 0 ? 1 : 2);
+      case "cast":
+        // A truth value as a number is what it is here.
+        return scalarOf(op.operands[0]!.type) === "bool" && kind === "index" ? of(0) : refuse(op);
       default:
         return refuse(op);
     }
@@ -121,9 +124,14 @@ export class Follow {
     return steps;
   }
 
+  /** Those of ops that are no pure functions. */
+  effectsOf(ops: readonly Op[]): Op[] {
+    return ops.filter((op) => definitionOf(op.name).effect !== "pure");
+  }
+
   /** The ops of a region that are no pure functions, conditions among them. */
   effects({ ops }: Region): Op[] {
-    return ops.filter((op) => definitionOf(op.name).effect !== "pure");
+    return this.effectsOf(ops);
   }
 
   /** How far a loop goes that begins with 0. */
@@ -164,6 +172,11 @@ export class Steps {
   isNext(name: Op["name"], map?: string): boolean {
     const op = this.steps[this.at];
     return op?.name === name && (map === undefined || op.attributes["map"] === map);
+  }
+
+  /** Passes over the ops before the first of that kind. */
+  skipTo(name: Op["name"], map: string): void {
+    while (this.at < this.steps.length && !this.isNext(name, map)) this.at++;
   }
 
   /** @throws NotShown where ops are left */

@@ -3,6 +3,7 @@
  * docs/PROOF.md, "Products", says what is shown and why it is enough.
  */
 import { bufferOf, type Kernel, multiplies, type Op, type Region, text } from "../../../ir/module.js";
+import { printKernel } from "../../../ir/print.js";
 import { walkKernel } from "../../../ir/visit.js";
 import type { SignatureTensor } from "../../../manifest.js";
 import { NO_SPAN } from "../../../source.js";
@@ -10,14 +11,19 @@ import { NotShown } from "../conditions.js";
 import { constant, equal, type Form, minus, plus, product, ZERO } from "../forms.js";
 import { checkAnswer } from "./answer.js";
 import { stored, type Tile } from "./epilogue.js";
+import { Counts } from "./counts.js";
 import { argumentOf, expect, Follow, Known, type Makers, makersOf, refuse, Steps } from "./follow.js";
+import { type Gathered, gatheredBy, Gathering } from "./gathering.js";
 import { Launches } from "./launches.js";
 import { awaits, kept, orderOf, Outgoing, sent, tells } from "./leaving.js";
+import { Movers } from "./movers.js";
 import { type Assumed, Atoms, NeedsCase, Numbers } from "./numbers.js";
+import { Parts } from "./parts.js";
 import { Pieces } from "./pieces.js";
 import { type Extent3, isPlaceOf, type Plan, planOf } from "./plan.js";
 import type { WithoutProducts } from "./replaced.js";
-import { brought, summed, type Summed } from "./rings.js";
+import { type Brought, brought, summed, type Summed } from "./rings.js";
+import { LENGTH } from "./sending.js";
 import { checkBegin, checkCounted, through, Ways } from "./shared.js";
 
 /** Cases that are looked at, at most; of each rank. */
@@ -36,33 +42,47 @@ export function hasRoles(kernel: Kernel): boolean {
  * @throws NotShown
  */
 export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) => void): readonly WithoutProducts[] {
-  const isShared = areShared(kernel);
+  const gathered = gatheredBy(kernel);
+  const isShared = areShared(kernel, gathered);
   const makers = makersOf(kernel);
   const atoms = new Atoms();
   const known = new Known();
   const ways = new Ways();
-  const cases: Assumed[] = [new Map()];
-  const most = MOST_CASES * (isShared ? kernel.world : 1);
-  for (let looked = 0; cases.length > 0; looked++) {
-    if (looked === most) throw new NotShown("there are too many cases of lengths", NO_SPAN);
-    const assumed = cases.pop()!;
-    try {
-      const follow = new Follow(kernel, makers, new Numbers(atoms, assumed), isShared);
-      // An iteration and the block that has it are any: their bounds are said where they are named first.
-      follow.numbers.named("grid", 1, kernel.maxBlocks);
-      const launch = new Product(follow, makers, whereAnswered, known, ways);
-      if (isShared) launch.checkShared();
-      else launch.check();
-    } catch (e) {
-      if (!(e instanceof NeedsCase)) throw e;
-      for (const more of e.options) cases.push(new Map([...assumed, ...more]));
+  const hasRanks = isShared || gathered !== null;
+  /** Looks at all cases. */
+  const eachCase = (look: (launch: Product) => void): void => {
+    const cases: Assumed[] = [new Map()];
+    const most = MOST_CASES * (isShared ? kernel.world : 1);
+    for (let looked = 0; cases.length > 0; looked++) {
+      if (looked === most) throw new NotShown("there are too many cases of lengths", NO_SPAN);
+      const assumed = cases.pop()!;
+      try {
+        const follow = new Follow(kernel, makers, new Numbers(atoms, assumed), hasRanks);
+        // An iteration and the block that has it are any: their bounds are said where they are named first.
+        follow.numbers.named("grid", 1, kernel.maxBlocks);
+        look(new Product(follow, makers, whereAnswered, known, ways, gathered));
+      } catch (e) {
+        if (!(e instanceof NeedsCase)) throw e;
+        for (const more of e.options) cases.push(new Map([...assumed, ...more]));
+      }
     }
+  };
+  if (gathered === null) {
+    eachCase((launch) => (isShared ? launch.checkShared() : launch.check()));
+    return isShared ? ways.kernels(kernel.world, known.owned) : [];
   }
-  return isShared ? ways.kernels(kernel.world, known.owned) : [];
+  // What movers do does not depend on tiles: their cases are others.
+  const sent = new Map<string, WithoutProducts>();
+  eachCase((launch) => {
+    const copies = launch.checkMovers();
+    if (copies !== null) sent.set(printKernel(copies), { kernel: copies, product: null, shapes: [{ [LENGTH]: 24 }] });
+  });
+  eachCase((launch) => launch.check());
+  return [...sent.values()];
 }
 
-/** Whether a product has to do with other ranks. @throws NotShown where in a way that is not followed, or with other kernels */
-function areShared(kernel: Kernel): boolean {
+/** Whether ranks share a product. @throws NotShown where they do in a way that is not followed, or with other kernels */
+function areShared(kernel: Kernel, gathered: Gathered | null): boolean {
   let roles: Op | undefined;
   walkKernel(kernel, (op) => void (op.name === "roles" && (roles ??= op)));
   const other = kernel.buffers.find(
@@ -73,10 +93,10 @@ function areShared(kernel: Kernel): boolean {
   // What is multiplied is the rank's own.
   walkKernel(kernel, (op) => {
     const from = op.name === "copy_tile" ? bufferOf(kernel, text(op, "from")) : null;
-    if (from !== null && (from.role !== "input" || from.symmetric))
+    if (from !== null && (from.role !== "input" || from.symmetric) && from.name !== gathered?.buffer)
       throw new NotShown(`what is multiplied comes from other ranks, in '${from.name}'`, op.span);
   });
-  return kernel.buffers.some((b) => b.symmetric);
+  return gathered === null && kernel.buffers.some((b) => b.symmetric);
 }
 
 /** What the tiles of an iteration are. */
@@ -103,6 +123,7 @@ class Product {
     private readonly whereAnswered: (of: () => void) => void,
     private readonly known: Known,
     private readonly ways: Ways,
+    private readonly gathered: Gathered | null,
   ) {
     const [output, ...others] = follow.kernel.outputs;
     if (output === undefined || others.length > 0) throw new NotShown("a product has several outputs", NO_SPAN);
@@ -111,22 +132,17 @@ class Product {
     this.pieces = new Pieces(follow, this.launches, known);
   }
 
-  /** A launch in which the rank does nothing else. */
+  /** A launch in which the rank does nothing else but gather what it multiplies. */
   check(): void {
     const { follow, launches } = this;
     const { kernel } = follow;
-    const all = follow.steps(kernel.body);
-    const around = all[0] ?? kernel.body.ops[0]!;
-    const steps = new Steps(all, around);
-    while (steps.isNext("load")) launches.read(steps.next("load"));
-    const roles = steps.next("roles");
-    const [, , movers] = roles.regions as readonly [Region, Region, Region];
-    const isPlain = roles.attributes["movers"] === undefined && roles.attributes["outgoing"] === undefined;
-    if (!isPlain || movers.ops.length > 0) refuse(movers.ops[0] ?? roles);
-    const of = this.multiplied(roles);
+    const launch = this.gathered === null ? this.alone() : this.gathering(this.gathered);
+    const { roles, end } = launch;
+    const of = this.multiplied(roles, launch.gathering);
     if (of === null) return;
     const { tile, plan, extent } = of;
-    this.checkPlace(roles, tile, plan, extent, false);
+    // Ranks begin with tiles of their own.
+    this.checkPlace(roles, tile, plan, extent, this.gathered !== null);
     if (this.isSummed(of.steps, plan, tile)) {
       const made = stored(follow, of.steps, tile, null, false);
       const [store, ...others] = made.stores;
@@ -137,10 +153,45 @@ class Product {
       expect(equal(store.index, place), "an element is stored in another place", store.op);
       made.checkLanes(store, true);
       of.steps.end();
-      this.whereAnswered(() => checkAnswer(kernel, of.consuming, made.made, of.factors));
+      this.whereAnswered(() => checkAnswer(kernel, of.consuming, made.made, of.factors, this.gathered !== null));
     } else of.steps.end();
-    if (launches.counter !== null) launches.grow(steps.next("for", "threads"));
-    steps.end();
+    if (launch.gathering !== null) return;
+    if (launches.counter !== null) launches.grow(end.next("for", "threads"));
+    end.end();
+  }
+
+  /** A launch in which a rank has to do with no other. */
+  private alone(): { readonly roles: Op; readonly end: Steps; readonly gathering: null } {
+    const { follow, launches } = this;
+    const { body } = follow.kernel;
+    const all = follow.steps(body);
+    const steps = new Steps(all, all[0] ?? body.ops[0]!);
+    while (steps.isNext("load")) launches.read(steps.next("load"));
+    const roles = steps.next("roles");
+    const [, , movers] = roles.regions as readonly [Region, Region, Region];
+    const isPlain = roles.attributes["movers"] === undefined && roles.attributes["outgoing"] === undefined;
+    if (!isPlain || movers.ops.length > 0) refuse(movers.ops[0] ?? roles);
+    return { roles, end: steps, gathering: null };
+  }
+
+  /** A launch in which movers gather what is multiplied. */
+  private gathering(of: Gathered): { readonly roles: Op; readonly end: Steps; readonly gathering: Gathering } {
+    const { follow, makers, known, launches } = this;
+    const all = follow.effects(follow.kernel.body);
+    const at = all.findIndex((op) => op.name === "roles");
+    const roles = all[at]!;
+    const counts = new Counts(follow, makers, known, launches);
+    counts.begin(all.slice(0, at));
+    const end = new Steps(all.slice(at + 1), roles);
+    counts.end(end.next("for", "threads"));
+    end.end();
+    expect(roles.attributes["outgoing"] === undefined, "tiles leave that others are gathered for", roles);
+    return { roles, end, gathering: new Gathering(follow, makers, known, of, counts, roles) };
+  }
+
+  /** What movers send in a turn, of which it has to be shown that it is a copy; null where that is nothing. */
+  checkMovers(): Kernel | null {
+    return new Movers(this.gathering(this.gathered!).gathering).check();
   }
 
   /** A launch in which ranks add up what they have multiplied. */
@@ -155,7 +206,7 @@ class Product {
     const isLeaving = own !== null && own.size > 0;
     // Each rank has other tiles of its own: that is asked before they are looked at.
     const rank = isLeaving ? follow.eachRank() : null;
-    const of = this.multiplied(roles);
+    const of = this.multiplied(roles, null);
     if (of === null) return;
     const { tile, plan, extent, factors, steps } = of;
     const { rows, all } = tile;
@@ -210,21 +261,23 @@ class Product {
   }
 
   /** What an iteration multiplies; null where there is no such iteration. */
-  private multiplied(roles: Op): Multiplied | null {
+  private multiplied(roles: Op, gathering: Gathering | null): Multiplied | null {
     const { follow } = this;
     const { numbers } = follow;
     const [consumers, producers] = roles.regions as readonly [Region, Region, Region];
     const ring = text(roles, "ring");
     // Both go through the same iterations, and so through the same cases.
     const t = numbers.named("iteration");
-    const loopOf = (role: Region): Op => {
-      const steps = new Steps(follow.steps(role), roles);
+    const loopOf = (steps: Steps): Op => {
       const loop = steps.next("for", "blocks");
       steps.end();
       follow.set(argumentOf(loop), t);
       return loop;
     };
-    const [consuming, producing] = [loopOf(consumers), loopOf(producers)];
+    const consuming = loopOf(new Steps(follow.steps(consumers), roles));
+    const bringing = new Steps(follow.steps(producers), roles);
+    const parts = gathering === null ? null : Parts.begin(follow, gathering, bringing);
+    const producing = loopOf(bringing);
     const count = follow.length(consuming);
     expect(
       equal(count, follow.length(producing)),
@@ -235,14 +288,14 @@ class Product {
     const steps = new Steps(follow.steps(consuming.regions[0]!), consuming);
     const sum = summed(follow, steps, ring);
     const { stages } = sum;
-    const filling = new Steps(follow.steps(producing.regions[0]!), producing);
-    const tiles = brought(follow, filling, stages);
-    filling.end();
+    const tiles = this.brought(producing, stages, parts);
 
     // Positions of all iterations are counted in one way.
     this.known.alike(`stages of ${roles.span.start} ${ring}`, JSON.stringify(stages), roles);
     const { width, height, depth } = stages;
     const [rows, all, deep] = this.lengths(roles, tiles.left, tiles.right, stages);
+    const isOfStages = gathering === null || (gathering.of.height === height && gathering.of.depth === depth);
+    expect(isOfStages, "what is gathered is not what is multiplied", roles);
     const columns = tiles.limit === null ? width : numbers.decided(tiles.limit);
     const isEnough = columns >= 1 && columns <= sum.columns && sum.columns <= width;
     expect(isEnough, "fewer columns are multiplied than there are", consuming);
@@ -253,9 +306,26 @@ class Product {
     };
     const plan = planOf(numbers, producing, count, t, extent);
     this.checkSlices(consuming, producing, sum, tiles, plan);
+    // A piece is not all parts of its rows.
+    expect(!tiles.remembers || plan.piece === null, "more is remembered than was waited for", producing);
     const { row, column } = tiles;
     const tile: Tile = { accumulator: stages.accumulator, height, width, columns, row, column, rows, all };
-    return { consuming, steps, t, tile, plan, extent, factors: [tiles.left, tiles.right] };
+    return { consuming, steps, t, tile, plan, extent, factors: [gathering?.of.own ?? tiles.left, tiles.right] };
+  }
+
+  /** What the producer brings in an iteration. */
+  private brought(producing: Op, stages: Summed["stages"], parts: Parts | null): Brought & { readonly remembers: boolean } {
+    const { follow } = this;
+    if (parts !== null) {
+      // Rows of a tile that are there.
+      const [rows] = follow.shape(this.gathered!.buffer) as readonly [Form];
+      const end = (row: Form): Form => follow.numbers.apply("min", plus(row, constant(stages.height)), rows);
+      return parts.brought(producing, stages, end);
+    }
+    const filling = new Steps(follow.steps(producing.regions[0]!), producing);
+    const tiles = brought(follow, filling, stages);
+    filling.end();
+    return { ...tiles, remembers: false };
   }
 
   /** The tile is that of the plan. @param isTurned whether tiles may begin in any row of them, and go round */
@@ -284,7 +354,7 @@ class Product {
   }
 
   /** Both go through the slices of the plan, at its positions in the ring. */
-  private checkSlices(consuming: Op, producing: Op, sum: Summed, tiles: ReturnType<typeof brought>, plan: Plan): void {
+  private checkSlices(consuming: Op, producing: Op, sum: Summed, tiles: Brought, plan: Plan): void {
     const isBrought = equal(tiles.from, plan.from) && equal(tiles.to, plan.to) && equal(tiles.first, plan.base);
     expect(isBrought, "other slices of the depth are copied than make it up", producing);
     const isSummed = equal(sum.count, minus(plan.to, plan.from)) && equal(sum.first, plan.base);
@@ -300,7 +370,7 @@ class Product {
   ): readonly [Form, Form, Form] {
     const { follow, output } = this;
     // What ranks make of a product together has a shape of its own.
-    const isAlone = !follow.isShared;
+    const isAlone = !follow.isShared || this.gathered !== null;
     const shapes = [left, right, isAlone ? output.name : right].map((name) => follow.shape(name));
     expect(
       shapes.every((s) => s.length === 2),
@@ -311,7 +381,8 @@ class Product {
     const fits = (!isAlone || (equal(m, rows) && equal(n, columns))) && equal(k, depth);
     expect(fits, "a product of parts of matrices is not followed", roles);
     const { kernel } = follow;
-    const isInput = [left, right].every((name) => bufferOf(kernel, name).role === "input");
+    const isInput = [left, right].every((name) => bufferOf(kernel, name).role === "input" || name === this.gathered?.buffer);
+    expect(right !== this.gathered?.buffer, "a product of parts of matrices is not followed", roles);
     expect(isInput && bufferOf(kernel, output.name).role === "output", "a product is not of inputs", roles);
     for (const [from, to] of [
       [left, a],

@@ -116,6 +116,11 @@ export class Numbers {
     return this.range(f).low;
   }
 
+  /** The most that a number may be. */
+  most(f: Form): number {
+    return this.range(f).high;
+  }
+
   /** The length of a dimension of a buffer. */
   extent(e: Extent): Form {
     if (typeof e === "number") return constant(e);

@@ -9,6 +9,7 @@ import { problemsOf } from "../../../ir/verify.js";
 import { buffersNamed, copyOp, Substitution } from "../../../ir/visit.js";
 import { definitionOf } from "../../../ir/ops.js";
 import type { SignatureTensor } from "../../../manifest.js";
+import type { DimValues } from "../../../types/extent.js";
 import { NotShown } from "../conditions.js";
 import { equal, factors, type Form, keyOf, plus, product, scaled, ZERO } from "../forms.js";
 import { isPartOfDepth } from "./answer.js";
@@ -38,10 +39,13 @@ export interface Replaced {
   readonly all: Form;
 }
 
-/** The kernel without products, and the input that has them. */
+/** A kernel that something has to be shown of in place of one with products. */
 export interface WithoutProducts {
   readonly kernel: Kernel;
-  readonly product: string;
+  /** The input that has them; null where there is none. */
+  readonly product: string | null;
+  /** Lengths at which its answer may be proved, where it has dimensions of its own. */
+  readonly shapes?: readonly DimValues[];
 }
 
 export function withoutProducts(given: Replaced): WithoutProducts {

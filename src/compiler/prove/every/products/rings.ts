@@ -126,19 +126,54 @@ export interface Brought {
 
 /** The producer's part: each position in turn is acquired, and its two tiles are copied, zeroes where the depth ends. */
 export function brought(follow: Follow, steps: Steps, stages: Stages): Brought {
+  const loop = steps.next("for", "serial");
+  const of = broughtSlices(follow, loop, stages, null);
+  const [from, to] = loop.operands.map((v) => follow.of(v)) as [Form, Form];
+  return { ...of, from, to, first: minus(of.position, minus(of.slice, from)) };
+}
+
+/** What is brought in one iteration of a loop over slices. */
+export interface BroughtSlice extends Omit<Brought, "from" | "to" | "first"> {
+  readonly position: Form;
+  readonly slice: Form;
+}
+
+/**
+ * A loop over slices.
+ * @param gathered of a left factor that ranks gather: where tiles of the rank's own rows are copied from, and when, by the first row of a tile; null of one that is an input
+ */
+export function broughtSlices(
+  follow: Follow,
+  loop: Op,
+  stages: Stages,
+  gathered: {
+    readonly buffer: string;
+    readonly own: string;
+    readonly ownRow: (row: Form) => Form;
+    readonly isOwn: (row: Form) => Form;
+  } | null,
+): BroughtSlice {
   const { numbers } = follow;
   const { ring, depth } = stages;
-  const loop = steps.next("for", "serial");
-  const [from, to] = loop.operands.map((v) => follow.of(v)) as [Form, Form];
   const s = numbers.named("slice");
   follow.set(argumentOf(loop), s);
   const body = new Steps(follow.effects(loop.regions[0]!), loop);
   const acquire = body.next("ring_acquire");
   const position = follow.of(acquire.operands[0]!);
-  const [a, b] = [body.next("copy_tile"), body.next("copy_tile")];
+  const choice = gathered === null ? null : body.next("if");
+  const copyIn = (region: number): Op => {
+    const copies = new Steps(follow.effects(choice!.regions[region]!), choice!);
+    const copy = copies.next("copy_tile");
+    copies.end();
+    return copy;
+  };
+  const own = choice === null ? null : copyIn(0);
+  const a = choice === null ? body.next("copy_tile") : copyIn(1);
+  const b = body.next("copy_tile");
   const fill = body.next("ring_fill");
   body.end();
-  const isOne = [acquire, a, b, fill].every((op) => op.attributes["ring"] === ring);
+  const lefts = own === null ? [a] : [a, own];
+  const isOne = [acquire, ...lefts, b, fill].every((op) => op.attributes["ring"] === ring);
   expect(isOne && equal(follow.of(fill.operands[0]!), position), "a stage is filled that was not acquired", fill);
   expect(fill.attributes["plain"] !== true, "stages are filled without the copy engine", fill);
 
@@ -160,22 +195,30 @@ export function brought(follow: Follow, steps: Steps, stages: Stages): Brought {
     );
     return operands;
   };
-  const [left, right] = [tile(a, stages.a), tile(b, stages.b)];
+  const [left, ownLeft] = lefts.map((op) => tile(op, stages.a).indices.map((v) => follow.of(v)) as [Form, Form]);
+  const right = tile(b, stages.b);
   // Rows of the left one that are not there make rows of the product that nobody asks for; a row of the right one is of the depth, and must be zero.
-  const isZeroed = !("limit" in a.attributes) && b.attributes["spare"] !== true && b.attributes["limit"] !== "rows";
+  const isWhole = lefts.every((op) => !("limit" in op.attributes));
+  const isZeroed = isWhole && b.attributes["spare"] !== true && b.attributes["limit"] !== "rows";
   expect(isZeroed, "what is behind the end of the depth is not zero", b);
-  const places = [left, right].map(({ indices }) => indices.map((v) => follow.of(v)));
-  const [[row, x], [y, column]] = places as [[Form, Form], [Form, Form]];
-  expect(equal(x, at), "a slice of the left factor is not of its place in the depth", a);
+  const [row, x] = left!;
+  const [y, column] = right.indices.map((v) => follow.of(v)) as [Form, Form];
+  const isDeep = equal(x, at) && (ownLeft === undefined || equal(ownLeft[1], at));
+  expect(isDeep, "a slice of the left factor is not of its place in the depth", a);
   expect(equal(y, at), "a slice of the right factor is not of its place in the depth", b);
+  if (gathered !== null) {
+    const isFrom = text(a, "from") === gathered.buffer && text(own!, "from") === gathered.own;
+    expect(isFrom && equal(ownLeft![0], gathered.ownRow(row)), "a rank's own rows are read in another place", own!);
+    const isOwn = equal(follow.of(choice!.operands[0]!), gathered.isOwn(row));
+    expect(isOwn, "other rows are read where a rank's own lie", choice!);
+  }
   return {
     left: text(a, "from"),
     right: text(b, "from"),
     row,
     column,
     limit: right.limit === null ? null : follow.of(right.limit),
-    from,
-    to,
-    first: minus(position, minus(s, from)),
+    position,
+    slice: s,
   };
 }

@@ -67,7 +67,7 @@ const OF_LENGTHS = new Set(["const", "dim", "grid", "binary", "compare", "select
 const ofLengths = new WeakMap<Makers, Map<Value, boolean>>();
 
 /** Whether a number is one for all ranks, blocks and data. */
-function isOfLengths(v: Value, makers: Makers): boolean {
+export function isOfLengths(v: Value, makers: Makers): boolean {
   let known = ofLengths.get(makers);
   if (known === undefined) ofLengths.set(makers, (known = new Map()));
   let is = known.get(v);
