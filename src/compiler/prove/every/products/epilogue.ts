@@ -67,8 +67,16 @@ export interface Stored {
  * Looks at the loop that stores a tile.
  * @param lying where the elements lie; null: in the accumulator
  * @param hasLeft whether they may be made of what ranks have left in scratch
+ * @param as the ops that store them: of packets, an index is one of slots
  */
-export function stored(follow: Follow, steps: Steps, tile: Tile, lying: Lying | null, hasLeft: boolean): Stored {
+export function stored(
+  follow: Follow,
+  steps: Steps,
+  tile: Tile,
+  lying: Lying | null,
+  hasLeft: boolean,
+  as: "store" | "packet_store" = "store",
+): Stored {
   const { numbers } = follow;
   const { accumulator, height, width, columns, rows, all } = tile;
   const loop = steps.next("for", lying === null ? "fragment" : "threads");
@@ -106,16 +114,20 @@ export function stored(follow: Follow, steps: Steps, tile: Tile, lying: Lying | 
 
   const values = new Elements(follow, tile, lanes, { row, column }, lying, hasLeft);
   const ops = follow.effects(choice.regions[0]!);
-  const first = ops.findIndex((op) => op.name === "store");
+  const first = ops.findIndex((op) => op.name === as);
   expect(first >= 0, "an element is not stored", choice);
   for (const op of ops.slice(0, first)) if (op.name !== "load") refuse(op);
   const stores = ops.slice(first).map((op): Store => {
-    if (op.name !== "store") refuse(op);
-    const { peer, indices } = memoryOperands(op);
+    if (op.name !== as) refuse(op);
+    const [peer, indices] =
+      as === "store"
+        ? [memoryOperands(op).peer, memoryOperands(op).indices]
+        : [isRemote(op) ? op.operands[2]! : null, op.operands.slice(-1)];
     expect(indices.length === 1, "an element is stored in another place", op);
     expect(lanesOf(op.operands[0]!.type) === lanes, "an element is stored in another place", op);
     const index = follow.of(indices[0]!);
-    return { op, buffer: text(op, "buffer"), peer: peer === null ? null : follow.of(peer), index };
+    const buffer = text(op, as === "store" ? "buffer" : "even");
+    return { op, buffer, peer: peer === null ? null : follow.of(peer), index };
   });
   const [made, ...others] = stores.map(({ op }) => values.of(op.operands[0]!)) as [Made, ...Made[]];
   expect(
@@ -161,6 +173,8 @@ class Elements {
     // A vector that is partly behind the end of the product's row is there as a whole, so rows end between vectors in any buffer.
     expect(isWhole && isRest, "a row may end within a vector", op);
     expect(isInRow || tile.width % lanes === 0, "a row may end within a vector", op);
+    // Slots lie where packets may.
+    if (op.name === "packet_store") return;
     // A longer one is printed as several.
     const bytes = Math.min(lanes * DTYPES[bufferOf(follow.kernel, buffer).dtype].bytes, WIDEST_ACCESS);
     const begins = [bytes, WIDEST_ACCESS].some((n) => equal(follow.begins(buffer, n), constant(1)));

@@ -174,6 +174,11 @@ export class Steps {
     return op?.name === name && (map === undefined || op.attributes["map"] === map);
   }
 
+  /** The next op; undefined where there is none. */
+  get first(): Op | undefined {
+    return this.steps[this.at];
+  }
+
   /** Passes over the ops before the first of that kind. */
   skipTo(name: Op["name"], map: string): void {
     while (this.at < this.steps.length && !this.isNext(name, map)) this.at++;

@@ -24,7 +24,7 @@ import { type Extent3, isPlaceOf, type Plan, planOf } from "./plan.js";
 import type { WithoutProducts } from "./replaced.js";
 import { type Brought, brought, summed, type Summed } from "./rings.js";
 import { LENGTH } from "./sending.js";
-import { checkBegin, checkCounted, through, Ways } from "./shared.js";
+import { checkBegin, checkCounted, readLaunches, through, Ways } from "./shared.js";
 
 /** Cases that are looked at, at most; of each rank. */
 const MOST_CASES = 4000;
@@ -86,7 +86,7 @@ function areShared(kernel: Kernel, gathered: Gathered | null): boolean {
   let roles: Op | undefined;
   walkKernel(kernel, (op) => void (op.name === "roles" && (roles ??= op)));
   const other = kernel.buffers.find(
-    ({ memory, role }) => memory !== undefined || role === "inout" || role === "packet",
+    ({ memory, role }) => memory !== undefined || role === "inout" || (role === "packet" && gathered !== null),
   );
   if (other !== undefined)
     throw new NotShown(`there is a 'roles', beside which '${other.name}' is not followed`, roles!.span);
@@ -204,6 +204,7 @@ class Product {
     const moving = movers.isNext("for", "blocks") ? movers.next("for", "blocks") : null;
     const own = moving === null ? null : follow.length(moving);
     const isLeaving = own !== null && own.size > 0;
+    readLaunches(launches, launch, makers);
     // Each rank has other tiles of its own: that is asked before they are looked at.
     const rank = isLeaving ? follow.eachRank() : null;
     const of = this.multiplied(roles, null);
@@ -222,7 +223,7 @@ class Product {
       movers.end();
       this.checkPlace(roles, tile, plan, extent, true);
       if (plan.piece !== null) checkBegin(follow, launch);
-      if (this.isSummed(steps, plan, tile)) found.sent(sent(follow, steps, tile));
+      if (this.isSummed(steps, plan, tile)) found.sent(sent(follow, launches, steps, tile));
       steps.end();
     }
     checkCounted(launches, launch);
@@ -314,7 +315,11 @@ class Product {
   }
 
   /** What the producer brings in an iteration. */
-  private brought(producing: Op, stages: Summed["stages"], parts: Parts | null): Brought & { readonly remembers: boolean } {
+  private brought(
+    producing: Op,
+    stages: Summed["stages"],
+    parts: Parts | null,
+  ): Brought & { readonly remembers: boolean } {
     const { follow } = this;
     if (parts !== null) {
       // Rows of a tile that are there.
@@ -381,7 +386,9 @@ class Product {
     const fits = (!isAlone || (equal(m, rows) && equal(n, columns))) && equal(k, depth);
     expect(fits, "a product of parts of matrices is not followed", roles);
     const { kernel } = follow;
-    const isInput = [left, right].every((name) => bufferOf(kernel, name).role === "input" || name === this.gathered?.buffer);
+    const isInput = [left, right].every(
+      (name) => bufferOf(kernel, name).role === "input" || name === this.gathered?.buffer,
+    );
     expect(right !== this.gathered?.buffer, "a product of parts of matrices is not followed", roles);
     expect(isInput && bufferOf(kernel, output.name).role === "output", "a product is not of inputs", roles);
     for (const [from, to] of [

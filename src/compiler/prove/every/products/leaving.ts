@@ -18,12 +18,26 @@ import {
 } from "../forms.js";
 import { type Stored, stored, type Tile } from "./epilogue.js";
 import { argumentOf, expect, type Follow, type Known, refuse, Steps } from "./follow.js";
+import { packetsIn } from "../packets.js";
+import type { Launches } from "./launches.js";
 import { leavesOf, type Made, madeOf } from "./made.js";
 import { BLOCK } from "./numbers.js";
+import { type InPackets, inPackets } from "./packets.js";
 import { type Extent3, isPlaceOf } from "./plan.js";
 
+/** What becomes of all elements, or of those of other ranks. */
+export type Sent = Staged | InPackets | InPlace;
+
+/** Elements of the product lie in memory of the rank's own, each in its place. */
+export interface InPlace {
+  readonly kind: "kept";
+  readonly buffer: string;
+  readonly made: Made;
+}
+
 /** Elements of the product go to the rank whose rows they are of, to the place of the sender's part there. */
-export interface Sent {
+export interface Staged {
+  readonly kind: "stage";
   readonly buffer: string;
   /** Rows of a rank's part. */
   readonly part: Form;
@@ -52,19 +66,38 @@ function isOfSum(made: Made): boolean {
   return leavesOf(made).every((leaf) => leaf.kind === "sum" || leaf.kind === "constant" || leaf.kind === "scalar");
 }
 
-/** The tile goes to the ranks whose rows it has, element by element. */
-export function sent(follow: Follow, steps: Steps, tile: Tile): Sent {
+/** The tile goes to ranks, element by element or in packets, or stays where the rank finds it. */
+export function sent(follow: Follow, launches: Launches, steps: Steps, tile: Tile): Sent {
   const { numbers } = follow;
+  if (steps.first !== undefined && packetsIn(steps.first, "packet_store").size > 0) {
+    const packets = inPackets(follow, launches, steps, tile, partsOf(follow, tile.rows));
+    expect(isOfSum(packets.made), "a tile is sent to several", steps.around);
+    return packets;
+  }
   const of = stored(follow, steps, tile, null, false);
   const [store, ...others] = of.stores;
-  expect(others.length === 0 && store!.peer !== null && isOfSum(of.made), "a tile is sent to several", store!.op);
+  expect(others.length === 0 && isOfSum(of.made), "a tile is sent to several", store!.op);
+  if (store!.peer === null) return inPlace(follow, of, tile);
   const part = partsOf(follow, tile.rows).find((h) => equal(store!.peer!, numbers.apply("div", of.row, h)));
   expect(part !== undefined, "an element is sent to another rank than adds it up", store!.op);
   const row = plus(product(part, follow.rank), numbers.apply("rem", of.row, part));
   expect(equal(store!.index, plus(product(row, tile.all), of.column)), "an element is sent to another place", store!.op); // prettier-ignore
   of.checkLanes(store!, true);
   checkInbox(follow, store!.buffer, part, tile.all, store!.op);
-  return { buffer: store!.buffer, part, made: of.made };
+  return { kind: "stage", buffer: store!.buffer, part, made: of.made };
+}
+
+/** Each element lies in its place in scratch of this rank that has room for the product. */
+function inPlace(follow: Follow, of: Stored, tile: Tile): InPlace {
+  const [store] = of.stores as [Stored["stores"][number]];
+  const { role, symmetric } = bufferOf(follow.kernel, store.buffer);
+  const shape = follow.shape(store.buffer);
+  const isRoom = shape.length === 2 && equal(shape[0]!, tile.rows) && equal(shape[1]!, tile.all);
+  expect(role === "scratch" && !symmetric && isRoom, "a tile stays where it is not followed", store.op);
+  const isPlace = equal(store.index, plus(product(of.row, tile.all), of.column));
+  expect(isPlace, "an element is stored in another place", store.op);
+  of.checkLanes(store, true);
+  return { kind: "kept", buffer: store.buffer, made: of.made };
 }
 
 /** What is sent lies in scratch that has a part for each rank. */
@@ -163,7 +196,7 @@ export class Outgoing {
   }
 
   /** The movers' part: the position is waited for, sent, and released when all of them have sent. */
-  send(steps: Steps, { buffer, made }: ReturnType<Outgoing["put"]>, part: Form): Sent {
+  send(steps: Steps, { buffer, made }: ReturnType<Outgoing["put"]>, part: Form): Staged {
     const { follow, tile } = this;
     const { numbers } = follow;
     this.passes(steps.next("ring_wait"));
@@ -181,7 +214,7 @@ export class Outgoing {
     checkInbox(follow, store!.buffer, part, tile.all, store!.op);
     steps.next("block_sync");
     this.passes(steps.next("ring_release"));
-    return { buffer: store!.buffer, part, made: madeOf(of.made, made) };
+    return { kind: "stage", buffer: store!.buffer, part, made: madeOf(of.made, made) };
   }
 
   private passes(op: Op): void {

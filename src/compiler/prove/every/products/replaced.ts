@@ -4,7 +4,7 @@
  */
 import { Builder } from "../../../ir/builder.js";
 import { bufferOf, freshName, type Kernel, type Op, type Value } from "../../../ir/module.js";
-import { scalar } from "../../../ir/types.js";
+import { scalar, scalarOf, vector } from "../../../ir/types.js";
 import { problemsOf } from "../../../ir/verify.js";
 import { buffersNamed, copyOp, Substitution } from "../../../ir/visit.js";
 import { definitionOf } from "../../../ir/ops.js";
@@ -14,9 +14,10 @@ import { NotShown } from "../conditions.js";
 import { equal, factors, type Form, keyOf, plus, product, scaled, ZERO } from "../forms.js";
 import { isPartOfDepth } from "./answer.js";
 import { expect, type Makers } from "./follow.js";
-import type { Kept, Sent } from "./leaving.js";
+import type { InPlace, Kept, Sent, Staged } from "./leaving.js";
 import { type Made, withProduct } from "./made.js";
 import { DIM, type Numbers } from "./numbers.js";
+import type { InPackets } from "./packets.js";
 
 /** What the tiles of one rank come to. */
 export interface Tiles {
@@ -159,17 +160,23 @@ class Replacement {
       });
     const isLeaving = tiles[0]!.leaving !== null;
     each((rank, { sent }) => {
-      for (let p = 0; p < kernel.world; p++) if (!isLeaving || p !== rank) this.send(rank, p, sent);
+      if (sent.kind === "kept") return this.keepAll(sent);
+      for (let p = 0; p < kernel.world; p++) {
+        if (isLeaving && p === rank) continue;
+        if (sent.kind === "packets") this.pack(rank, p, sent);
+        else this.send(rank, p, sent);
+      }
     });
     const { leaving } = tiles[0]!;
-    if (leaving === null) return;
+    // A block's threads meet behind its roles.
+    if (leaving === null) return void b.op("block_sync", [], {}, null);
     for (const op of [...leaving.told, ...leaving.awaited]) this.copy(op);
     b.span = given.roles.span;
-    each((rank, t) => this.keep(rank, t.sent, t.leaving!.kept));
+    each((rank, t) => this.keep(rank, t.sent as Staged, t.leaving!.kept));
   }
 
   /** Elements of the rows of a peer go to its part for this rank. */
-  private send(rank: number, peer: number, { buffer, part, made }: Sent): void {
+  private send(rank: number, peer: number, { buffer, part, made }: Staged): void {
     const { b, given } = this;
     const elements = product(part, given.all);
     this.forPart(part, peer, (i) => {
@@ -178,8 +185,44 @@ class Replacement {
     });
   }
 
+  /** All elements stay in their places. */
+  private keepAll({ buffer, made }: InPlace): void {
+    const { b } = this;
+    this.forElements(this.elementsOf(null, 0), (i) => b.store(buffer, this.made(made, i, i), [i]));
+  }
+
+  /** Elements of the rows of a peer, or all, go to it in packets, one after the other. */
+  private pack(rank: number, peer: number, sent: InPackets): void {
+    const { b, given } = this;
+    const { part, lanes, share, made, epoch, even, odd, format } = sent;
+    const begin = part === null ? ZERO : scaled(product(part, given.all), peer);
+    const elements = this.elementsOf(part, peer);
+    const [each, packets, covered, left] = this.outside(() => {
+      const by = b.constant(lanes);
+      const count = b.div(elements, by);
+      const all = b.mul(count, by);
+      return [by, count, all, b.sub(elements, all)];
+    });
+    const store = (values: readonly Value[], slot: Value): void => {
+      const { length } = values;
+      const data = length === 1 ? values[0]! : b.op("pack", values, {}, vector(scalarOf(values[0]!.type), length))!;
+      const operands = [data, this.values.get(epoch), b.constant(peer), this.after(scaled(share, rank), slot)];
+      b.op("packet_store", operands, { format, even, odd, remote: true }, null);
+    };
+    const element = (i: Value): Value => this.made(made, this.after(begin, i), i);
+    this.forElements(packets, (v) => {
+      const first = b.mul(v, each);
+      store(
+        Array.from({ length: lanes }, (_, l) => element(b.add(first, b.constant(l)))),
+        v,
+      );
+    });
+    // Rows are whole packets, so that none is left over: but who takes packets need not know, and takes what is left one by one.
+    this.forElements(left, (v) => store([element(b.add(covered, v))], b.add(packets, v)));
+  }
+
   /** Elements of the rank's own rows. */
-  private keep(rank: number, { part }: Sent, { stores, made }: Kept): void {
+  private keep(rank: number, { part }: Staged, { stores, made }: Kept): void {
     const { b, given } = this;
     const begin = scaled(product(part, given.all), rank);
     this.forPart(part, rank, (i) => {
@@ -191,15 +234,25 @@ class Replacement {
 
   /** A loop over the elements of a rank's rows, by any blocks. */
   private forPart(part: Form, rank: number, body: (i: Value) => void): void {
+    this.forElements(this.elementsOf(part, rank), body);
+  }
+
+  /** How many elements a rank's part has, or all have. */
+  private elementsOf(part: Form | null, rank: number): Value {
     const { b, given } = this;
     const { numbers, rows, all, kernel } = given;
-    const isWhole = !equal(part, numbers.rounds(rows, new Map([["", kernel.world]])));
-    const h = this.emitted(part);
-    const [length, zero, one] = this.outside(() => {
-      const begin = b.constant(0);
-      const count = b.binary("max", isWhole ? h : this.countOf(h, rank), begin);
-      return [b.mul(count, b.binary("max", this.emitted(all), begin)), begin, b.constant(1)];
+    const isCut = part !== null && equal(part, numbers.rounds(rows, new Map([["", kernel.world]])));
+    const h = this.emitted(part ?? rows);
+    return this.outside(() => {
+      const zero = b.constant(0);
+      const count = b.binary("max", isCut ? this.countOf(h, rank) : h, zero);
+      return b.mul(count, b.binary("max", this.emitted(all), zero));
     });
+  }
+
+  private forElements(length: Value, body: (i: Value) => void): void {
+    const { b } = this;
+    const [zero, one] = this.outside(() => [b.constant(0), b.constant(1)]);
     b.for("blocks", [[zero, length]], ([o]) => {
       b.for("threads", [[zero, one]], ([t]) => body(b.add(o!, t!)));
     });

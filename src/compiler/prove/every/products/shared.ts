@@ -3,8 +3,9 @@
  * docs/PROOF.md, "Products for other ranks".
  */
 import { bufferOf, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
+import { definitionOf } from "../../../ir/ops.js";
 import { buffersNamed } from "../../../ir/visit.js";
-import { constant, equal, keyOf, plus, scaled } from "../forms.js";
+import { constant, equal, type Form, keyOf, plus, scaled } from "../forms.js";
 import { argumentOf, expect, type Follow, type Makers, Steps } from "./follow.js";
 import type { Launches } from "./launches.js";
 import type { Kept, Sent } from "./leaving.js";
@@ -35,6 +36,7 @@ export function through(follow: Follow, makers: Makers): Through {
   const flat = ({ ops }: Region): readonly Op[] =>
     ops.flatMap((op) => {
       if (op.name !== "if" || !decides(op)) return [op];
+      if (!isOfLengths(op.operands[0]!, makers) && isOfLaunch(op)) return [op];
       expect(isOfLengths(op.operands[0]!, makers), "ranks may go other ways through a launch", op);
       const isTaken = numbers.holds(follow.of(op.operands[0]!), op.span);
       key += isTaken ? "1" : "0";
@@ -44,6 +46,21 @@ export function through(follow: Follow, makers: Makers): Through {
   const [roles, ...others] = ops.filter((op) => op.name === "roles");
   expect(roles !== undefined && others.length === 0, "blocks multiply tiles several times", others[0] ?? ops[0]!);
   return { key, ops, roles };
+}
+
+/** Whether ops under a condition do nothing but tell of a launch, or wait for what tells of one. */
+function isOfLaunch({ regions }: Op): boolean {
+  return regions.every(({ ops }) =>
+    ops.every((op) => {
+      if (op.name === "signal") return op.attributes["order"] === "launch";
+      return (
+        op.name === "wait" ||
+        definitionOf(op.name).effect === "pure" ||
+        (op.regions.length > 0 && isOfLaunch(op)) ||
+        op.name === "yield"
+      );
+    }),
+  );
 }
 
 const restsOf = new WeakMap<Makers, readonly Value[]>();
@@ -115,12 +132,13 @@ export class Ways {
         const { sent, kept, told, awaited } = way.found.get(isLeaving ? rank : null) ?? {};
         const isAll = sent !== undefined && (!isLeaving || (kept && told && awaited) !== undefined);
         expect(isAll, "some tiles come to nothing", way.roles);
+        expect(!isLeaving || sent.kind === "stage", "tiles that leave go in packets", way.roles);
         return { sent, leaving: isLeaving ? { kept: kept!, told: told!, awaited: awaited! } : null };
       });
       if (!way.found.has(null)) checkBehind(way);
       const touched = new Set(way.ops.filter((op) => op !== way.roles).flatMap(buffersNamed));
       for (const { sent, leaving } of tiles) {
-        touched.add(sent.buffer);
+        for (const name of sent.kind === "packets" ? [sent.even, sent.odd] : [sent.buffer]) touched.add(name);
         for (const op of [...(leaving?.told ?? []), ...(leaving?.awaited ?? [])])
           for (const name of buffersNamed(op)) touched.add(name);
         for (const s of leaving?.kept.stores ?? []) touched.add(s.buffer);
@@ -175,9 +193,27 @@ class Noted {
   }
 }
 
-const textOfSent = ({ buffer, part, made }: Sent): string => `${buffer} ${keyOf(part)} ${textOf(made)}`;
+function textOfSent(sent: Sent): string {
+  const { kind, made } = sent;
+  const part = (h: Form | null): string => (h === null ? "all" : keyOf(h));
+  if (kind === "kept") return `${kind} ${sent.buffer} ${textOf(made)}`;
+  if (kind === "stage") return `${kind} ${sent.buffer} ${part(sent.part)} ${textOf(made)}`;
+  const { even, odd, format, lanes, share } = sent;
+  return `${kind} ${even} ${odd} ${format} ${lanes} ${keyOf(share)} ${part(sent.part)} ${textOf(made)}`;
+}
 const textOfKept = ({ stores, made }: Kept): string =>
   [...stores.map((s) => `${s.buffer} ${s.peer ?? "own"} ${keyOf(s.distance)}`), textOf(made)].join("; ");
+
+/** Packets carry the number of the launch, which each block reads before its tiles. */
+export function readLaunches(launches: Launches, { roles }: Through, makers: Makers): void {
+  const visit = (op: Op): void => {
+    const counted = op.name === "packet_store" ? makers.get(op.operands[1]!) : undefined;
+    const load = counted?.operands.map((v) => makers.get(v)).find((o) => o?.name === "load");
+    if (load !== undefined) launches.read(load);
+    op.regions.forEach((r) => r.ops.forEach(visit));
+  };
+  visit(roles);
+}
 
 /** The number of launches that pieces carry is read before tiles, and grows behind them. */
 export function checkCounted(launches: Launches, { ops, roles }: Through): void {
@@ -207,7 +243,8 @@ export function checkBegin(follow: Follow, { ops, roles }: Through): void {
   let hasWaited = false;
   for (const op of ops.slice(0, ops.indexOf(roles))) {
     if (!synchronises(op)) continue;
-    if (op.name === "block_sync") continue;
+    // Nobody waits for what tells of a launch but by what is awaited here, or behind all tiles.
+    if (op.name === "block_sync" || (op.name === "if" && !waits(op))) continue;
     expect(op.name === "for" && op.attributes["map"] === "threads", "blocks wait before their tiles", op);
     const i = numbers.named("peer");
     follow.set(argumentOf(op), i);
@@ -231,6 +268,10 @@ export function checkBegin(follow: Follow, { ops, roles }: Through): void {
       expect(isAll && isOfAll, "blocks wait before their tiles", sync);
     }
   }
+}
+
+function waits(op: Op): boolean {
+  return op.name === "wait" || op.regions.some((r) => r.ops.some(waits));
 }
 
 function synchronises(op: Op): boolean {
