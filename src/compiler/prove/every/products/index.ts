@@ -314,7 +314,11 @@ class Product {
   }
 
   /** What the producer brings in an iteration. */
-  private brought(producing: Op, stages: Summed["stages"], parts: Parts | null): Brought & { readonly remembers: boolean } {
+  private brought(
+    producing: Op,
+    stages: Summed["stages"],
+    parts: Parts | null,
+  ): Brought & { readonly remembers: boolean } {
     const { follow } = this;
     if (parts !== null) {
       // Rows of a tile that are there.
@@ -381,7 +385,9 @@ class Product {
     const fits = (!isAlone || (equal(m, rows) && equal(n, columns))) && equal(k, depth);
     expect(fits, "a product of parts of matrices is not followed", roles);
     const { kernel } = follow;
-    const isInput = [left, right].every((name) => bufferOf(kernel, name).role === "input" || name === this.gathered?.buffer);
+    const isInput = [left, right].every(
+      (name) => bufferOf(kernel, name).role === "input" || name === this.gathered?.buffer,
+    );
     expect(right !== this.gathered?.buffer, "a product of parts of matrices is not followed", roles);
     expect(isInput && bufferOf(kernel, output.name).role === "output", "a product is not of inputs", roles);
     for (const [from, to] of [
