@@ -37,8 +37,7 @@ export class Counts {
         // Before that it has what nobody knows.
         expect(this.registers.has(name), "a number is not one of the block", op);
         loaded.set(op.results[0]!, name);
-      }
-      else if (op.name === "store" && role === "register") this.store(op, states, loaded);
+      } else if (op.name === "store" && role === "register") this.store(op, states, loaded);
       else refuse(op);
     }
     for (const op of states.values()) this.launches.read(op);
@@ -50,7 +49,8 @@ export class Counts {
     const load = states.get(value!);
     if (load !== undefined) {
       const state = text(load, "buffer");
-      const isOwn = load.operands.length === 1 && equal(this.follow.of(load.operands[0]!), this.follow.numbers.named(BLOCK));
+      const isOwn =
+        load.operands.length === 1 && equal(this.follow.of(load.operands[0]!), this.follow.numbers.named(BLOCK));
       expect(isOwn && !this.registers.has(name), "counts are not those of the block", op);
       states.delete(value!);
       this.known.own(state, `rows of '${name}'`, op);

@@ -143,10 +143,7 @@ export class Gathering {
   /** Ranks whose rows a tile has, from one to before another. */
   ranksOf(row: Form, end: Form): readonly [Form, Form] {
     const { numbers } = this.follow;
-    return [
-      numbers.apply("div", row, this.shard),
-      plus(numbers.apply("div", minus(end, ONE), this.shard), ONE),
-    ];
+    return [numbers.apply("div", row, this.shard), plus(numbers.apply("div", minus(end, ONE), this.shard), ONE)];
   }
 }
 

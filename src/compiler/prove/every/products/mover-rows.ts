@@ -1,7 +1,20 @@
 /** Which rows of elements each block of movers takes: every so many one, as many blocks as send. */
 import type { Op, Value } from "../../../ir/module.js";
 import { walk } from "../../../ir/visit.js";
-import { constant, constantOf, equal, factors, type Form, isConstant, keyOf, minus, ONE, plus, scaled, ZERO } from "../forms.js";
+import {
+  constant,
+  constantOf,
+  equal,
+  factors,
+  type Form,
+  isConstant,
+  keyOf,
+  minus,
+  ONE,
+  plus,
+  scaled,
+  ZERO,
+} from "../forms.js";
 import { argumentOf, expect, type Follow, type Makers } from "./follow.js";
 import { BLOCK, type Numbers } from "./numbers.js";
 

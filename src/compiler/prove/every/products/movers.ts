@@ -34,7 +34,10 @@ export class Movers {
     const i = follow.numbers.named("peer");
     follow.set(argumentOf(loop), i);
     const wait = only(gathering, loop, "wait");
-    const flags = text(told[2]!.regions[0]!.ops.find((op) => op.name === "signal")!, "buffer");
+    const flags = text(
+      told[2]!.regions[0]!.ops.find((op) => op.name === "signal")!,
+      "buffer",
+    );
     const { numbers, kernel } = follow;
     const slot = plus(scaled(numbers.named(BLOCK), kernel.world), i);
     const isAll =

@@ -3,7 +3,16 @@
  * are counted through by one number, of which the kernel that is looked at makes a row and a place in it, and this one makes nothing.
  */
 import { Builder } from "../../../ir/builder.js";
-import { bufferOf, isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
+import {
+  bufferOf,
+  isRemote,
+  type Kernel,
+  memoryOperands,
+  type Op,
+  type Region,
+  text,
+  type Value,
+} from "../../../ir/module.js";
 import { BOOL, lanesOf } from "../../../ir/types.js";
 import { problemsOf } from "../../../ir/verify.js";
 import { Substitution } from "../../../ir/visit.js";
@@ -108,7 +117,7 @@ class Sending {
 
   /** Choices, and loops of a block over its rows: those that follow each other go through them together. */
   private choices(ops: readonly Op[]): void {
-    for (let at = 0; at < ops.length; ) {
+    for (let at = 0; at < ops.length;) {
       const op = ops[at]!;
       if (op.name === "if") {
         this.choice(op);
@@ -176,7 +185,7 @@ class Sending {
       b.ops = ops;
       const rows = new Set(this.shares.rowsIn(loop).map((v) => this.shares.keyOf(v)));
       const isEach = [...rows].every((row) => stores.filter((s) => s.rows.has(row)).length === seen.length);
-      const isAlike = stores.every((s) => s.rows.size === 1 && s.key === seen[0]!.key);
+      const isAlike = stores.every((s) => s.rows.size === 1 && s.key === seen[0]?.key);
       expect(seen.length === 1 && stores.length === rows.size && isEach && isAlike, "rows are not sent alike", loop);
     }
   }
@@ -270,8 +279,7 @@ class Sending {
     const { numbers } = follow;
     const lanes = lanesOf(op.name === "load" ? op.results[0]!.type : op.operands[0]!.type);
     if (lanes === 1) return;
-    const isGiven = (f: Form): boolean =>
-      isConstant(f) ? constantOf(f) === 1 : holding.some((h) => equal(h, f));
+    const isGiven = (f: Form): boolean => (isConstant(f) ? constantOf(f) === 1 : holding.some((h) => equal(h, f)));
     const isMultiple = (f: Form): boolean =>
       isGiven(numbers.apply("eq", numbers.apply("rem", f, constant(lanes)), ZERO));
     expect([run.width, run.all, begin].every(isMultiple), "a row may end within a vector", op);
