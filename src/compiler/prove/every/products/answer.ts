@@ -4,19 +4,14 @@ import type { SignatureTensor } from "../../../manifest.js";
 import type { Layout } from "../../../types/layout.js";
 import { NotShown } from "../conditions.js";
 import { expect } from "./follow.js";
-import { type Made, specified, SUM, wordsOf } from "./made.js";
+import { type Factors, type Made, specified, SUM, wordsOf } from "./made.js";
 
 /**
  * The output is as specified: the same function of the sum, where the factors and all else that it is made of lie as it does.
  * @param isGathered whether each rank multiplies all rows of the left factor, of which it has its own
  */
-export function checkAnswer(
-  kernel: Kernel,
-  loop: Op,
-  made: Made,
-  [left, right]: readonly [string, string],
-  isGathered: boolean,
-): void {
+export function checkAnswer(kernel: Kernel, loop: Op, made: Made, factors: Factors, isGathered: boolean): void {
+  const [left, right, twin = right] = factors;
   const [specification] = kernel.specification;
   if (specification == null) return;
   if (specification.kind === "elements") throw new NotShown("what an element must be is said of ranks", loop.span);
@@ -32,15 +27,21 @@ export function checkAnswer(
     const isCut = layout.axis === undefined && layout.kind === "sharded" && layout.dim === 1;
     const { layout: rows } = inputOf(left);
     const isOfRows = rows.axis === undefined && rows.kind === "sharded" && rows.dim === 0;
-    expect(isCut && isOfRows && liesAs(right, [null, 1]), "the factors do not lie as the product does", loop);
+    expect(
+      isCut && isOfRows && liesAs(right, [null, 1]) && liesAs(twin, [null, 1]),
+      "the factors do not lie as the product does",
+      loop,
+    );
   }
-  const lies = isPart ? isPartOfDepth(kernel, [left, right]) : liesAs(left, [0, null]) && liesAs(right, [null, 1]);
+  const lies = isPart
+    ? isPartOfDepth(kernel, [left, right])
+    : liesAs(left, [0, null]) && liesAs(right, [null, 1]) && liesAs(twin, [null, 1]);
   expect(isGathered || lies, "the factors do not lie as the product does", loop);
   const has = (name: string): boolean => {
     const input = inputOf(name);
     return liesAs(name, input.shape.length === 1 ? [1] : [0, 1]) && input.shape.length <= shape.length;
   };
-  const wanted = specified(specification, [left, right], has, loop);
+  const wanted = specified(specification, factors, has, loop);
   expect(wordsOf(wanted) === wordsOf(made), "an element is made in another way than is specified", loop);
 }
 

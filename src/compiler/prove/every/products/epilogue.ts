@@ -17,11 +17,13 @@ import {
   ZERO,
 } from "../forms.js";
 import { argumentOf, expect, type Follow, refuse, Steps } from "./follow.js";
-import { isRounded, leavesOf, type Made, SUM, textOf } from "./made.js";
+import { isRounded, leavesOf, type Made, SUM, textOf, TWIN_SUM } from "./made.js";
 
 /** A tile of the product. */
 export interface Tile {
   readonly accumulator: string;
+  /** The accumulator of a second product, which has the same places; null where there is none. */
+  readonly twin: string | null;
   /** Rows and columns of the accumulator. */
   readonly height: number;
   readonly width: number;
@@ -86,7 +88,7 @@ export function stored(
       ? ((loop.attributes["lanes"] as number | undefined) ?? 1)
       : (height * width) / (isConstant(count) ? Math.max(constantOf(count), 1) : 1);
   const isOwn =
-    lying !== null || (loop.attributes["fragment"] === accumulator && loop.attributes["twin"] === undefined);
+    lying !== null || (loop.attributes["fragment"] === accumulator && (loop.attributes["twin"] ?? null) === tile.twin);
   expect(isOwn, "elements of another accumulator are stored", loop);
   expect(Number.isInteger(lanes) && equal(count, constant((height * width) / lanes)), "a loop does not store all of a tile", loop); // prettier-ignore
   const e = numbers.named("element");
@@ -238,12 +240,13 @@ class Elements {
     expect(!isRemote(op) && op.operands.length === 1, "an element is read elsewhere", op);
     const index = follow.of(op.operands[0]!);
     expect(lanesOf(op.results[0]!.type) === lanes, "lanes are not of one width", op);
-    if (buffer === (lying?.buffer ?? tile.accumulator)) {
+    const isTwin = lying === null && buffer === tile.twin;
+    if (buffer === (lying?.buffer ?? tile.accumulator) || isTwin) {
       const row = plus(lying?.row ?? ZERO, at.row);
       const isOwn = equal(index, plus(scaled(row, tile.width), at.column));
       expect(isOwn, "an element is made of another one's sum", op);
       if (lying !== null) this.checkLanes(op, buffer, false);
-      return SUM;
+      return isTwin ? TWIN_SUM : SUM;
     }
     const [row, column] = [plus(tile.row, at.row), plus(tile.column, at.column)];
     const place = plus(product(row, tile.all), column);

@@ -5,7 +5,7 @@ import { scalarOf } from "../../../ir/types.js";
 import { walkKernel } from "../../../ir/visit.js";
 import type { Span } from "../../../source.js";
 import { NotShown } from "../conditions.js";
-import { constant, constantOf, type Form } from "../forms.js";
+import { constant, constantOf, type Form, plus, scaled } from "../forms.js";
 import { BLOCK, NeedsCase, type Numbers, RANK } from "./numbers.js";
 
 /** By value of a kernel, the op that makes it. */
@@ -97,14 +97,24 @@ export class Follow {
       case "binary":
       case "compare":
         return numbers.apply(text(op, "fn"), of(0), of(1));
-      case "select":
+      case "select": {
+        // Of two constants it is a number of the truth value, whichever that is.
+        const [a, b] = [op.operands[1]!, op.operands[2]!].map((v) => this.constantOf(v));
+        if (a != null && b != null) return plus(constant(b), scaled(of(0), a - b));
         return of(numbers.decided(of(0), op.span) !== 0 ? 1 : 2);
+      }
       case "cast":
         // A truth value as a number is what it is here.
         return scalarOf(op.operands[0]!.type) === "bool" && kind === "index" ? of(0) : refuse(op);
       default:
         return refuse(op);
     }
+  }
+
+  /** The number that a constant is; null of other values. */
+  private constantOf(v: Value): number | null {
+    const op = this.makers.get(v);
+    return op?.name === "const" ? (op.attributes["value"] as number) : null;
   }
 
   /** 1 where a buffer begins at a multiple of so many bytes, else 0. */

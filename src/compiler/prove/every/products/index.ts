@@ -16,6 +16,7 @@ import { argumentOf, expect, Follow, Known, type Makers, makersOf, refuse, Steps
 import { type Gathered, gatheredBy, Gathering } from "./gathering.js";
 import { Launches } from "./launches.js";
 import { awaits, kept, orderOf, Outgoing, sent, tells } from "./leaving.js";
+import type { Factors } from "./made.js";
 import { Movers } from "./movers.js";
 import { type Assumed, Atoms, NeedsCase, Numbers } from "./numbers.js";
 import { Parts } from "./parts.js";
@@ -108,7 +109,7 @@ interface Multiplied {
   readonly tile: Tile;
   readonly plan: Plan;
   readonly extent: Extent3;
-  readonly factors: readonly [string, string];
+  readonly factors: Factors;
 }
 
 /** A launch on one rank, and any one iteration of the loop over blocks in it, in one case. */
@@ -209,7 +210,9 @@ class Product {
     const rank = isLeaving ? follow.eachRank() : null;
     const of = this.multiplied(roles, null);
     if (of === null) return;
-    const { tile, plan, extent, factors, steps } = of;
+    const { tile, plan, extent, steps } = of;
+    const factors = [of.factors[0], of.factors[1]] as const;
+    expect(tile.twin === null, "ranks add up a pair of products", roles);
     const { rows, all } = tile;
     const found = ways.at(launch.key, rank, () => {
       return { kernel, makers, numbers, ops, roles, factors, rows, all };
@@ -295,6 +298,8 @@ class Product {
     this.known.alike(`stages of ${roles.span.start} ${ring}`, JSON.stringify(stages), roles);
     const { width, height, depth } = stages;
     const [rows, all, deep] = this.lengths(roles, tiles.left, tiles.right, stages);
+    // Both products of a pair are of the output's shape.
+    if (tiles.twin !== null) this.lengths(roles, tiles.left, tiles.twin, stages);
     const isOfStages = gathering === null || (gathering.of.height === height && gathering.of.depth === depth);
     expect(isOfStages, "what is gathered is not what is multiplied", roles);
     const columns = tiles.limit === null ? width : numbers.decided(tiles.limit);
@@ -310,8 +315,11 @@ class Product {
     // A piece is not all parts of its rows.
     expect(!tiles.remembers || plan.piece === null, "more is remembered than was waited for", producing);
     const { row, column } = tiles;
-    const tile: Tile = { accumulator: stages.accumulator, height, width, columns, row, column, rows, all };
-    return { consuming, steps, t, tile, plan, extent, factors: [gathering?.of.own ?? tiles.left, tiles.right] };
+    const { accumulator, twin } = stages;
+    const tile: Tile = { accumulator, twin, height, width, columns, row, column, rows, all };
+    const left = gathering?.of.own ?? tiles.left;
+    const factors: Factors = tiles.twin === null ? [left, tiles.right] : [left, tiles.right, tiles.twin];
+    return { consuming, steps, t, tile, plan, extent, factors };
   }
 
   /** What the producer brings in an iteration. */
@@ -371,7 +379,7 @@ class Product {
     roles: Op,
     left: string,
     right: string,
-    { a, b, accumulator }: Summed["stages"],
+    { a, b, accumulator, twin: second }: Summed["stages"],
   ): readonly [Form, Form, Form] {
     const { follow, output } = this;
     // What ranks make of a product together has a shape of its own.
@@ -399,7 +407,8 @@ class Product {
       const isFloat = dtype === "bf16" || dtype === "f16";
       expect(isFloat && bufferOf(kernel, to).dtype === dtype, "a product of such dtypes is not followed", roles);
     }
-    expect(bufferOf(kernel, accumulator).dtype === "f32", "a product of such dtypes is not followed", roles);
+    const areWide = [accumulator, ...(second === null ? [] : [second])].every((name) => bufferOf(kernel, name).dtype === "f32"); // prettier-ignore
+    expect(areWide, "a product of such dtypes is not followed", roles);
     expect(["bf16", "f16", "f32"].includes(output.dtype), "a product of such dtypes is not followed", roles);
     return [m, n, k];
   }

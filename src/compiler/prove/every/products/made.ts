@@ -6,7 +6,8 @@ import { NotShown } from "../conditions.js";
 import { type Form, keyOf } from "../forms.js";
 
 export type Made =
-  | { readonly kind: "sum" }
+  /** Of the product, or of its twin: that of the same rows with another right factor. */
+  | { readonly kind: "sum"; readonly isTwin?: true }
   | { readonly kind: "constant"; readonly value: number; readonly of: ScalarKind }
   | { readonly kind: "scalar"; readonly name: string; readonly of: ScalarKind }
   /** An input's element in that place, or in that column. */
@@ -18,12 +19,16 @@ export type Made =
   | { readonly kind: "cast"; readonly of: ScalarKind; readonly a: Made };
 
 export const SUM: Made = { kind: "sum" };
+export const TWIN_SUM: Made = { kind: "sum", isTwin: true };
+
+/** The factors of a product, and the right one of its twin, where it has one. */
+export type Factors = readonly [left: string, right: string, twin?: string];
 
 /** One text for what is the same to the last bit. */
 export function textOf(made: Made): string {
   switch (made.kind) {
     case "sum":
-      return "sum";
+      return made.isTwin === true ? "sum of the twin" : "sum";
     case "constant":
       return `${made.of} ${made.value}`;
     case "scalar":
@@ -97,12 +102,7 @@ export function isRounded(kind: string): boolean {
  * @param has whether an input has an element for each place, or for each column
  * @throws NotShown for what is not followed
  */
-export function specified(
-  s: Specification,
-  factors: readonly [string, string],
-  has: (name: string) => boolean,
-  op: Op,
-): Made {
+export function specified(s: Specification, factors: Factors, has: (name: string) => boolean, op: Op): Made {
   const of = (x: Specification): Made => specified(x, factors, has, op);
   switch (s.kind) {
     case "constant":
@@ -121,8 +121,9 @@ export function specified(
     case "binary":
       return { kind: "binary", fn: s.fn, a: of(s.a), b: of(s.b) };
     case "matmul":
-      if (!isProductOf(s, factors)) break;
-      return SUM;
+      if (isProductOf(s, factors)) return SUM;
+      if (factors[2] === undefined || !isProductOf(s, [factors[0], factors[2]])) break;
+      return TWIN_SUM;
     default:
   }
   throw new NotShown(`the answer has a '${s.kind}' that goes by places`, op.span);
@@ -160,6 +161,6 @@ export function withProduct(
   throw new NotShown(`the answer has a '${s.kind}' that goes by places`, op.span);
 }
 
-function isProductOf(s: Specification & { readonly kind: "matmul" }, [a, b]: readonly [string, string]): boolean {
+function isProductOf(s: Specification & { readonly kind: "matmul" }, [a, b]: Factors): boolean {
   return s.a.kind === "input" && s.b.kind === "input" && s.a.name === a && s.b.name === b;
 }

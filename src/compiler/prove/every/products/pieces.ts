@@ -16,9 +16,8 @@ export class Pieces {
   /** The piece is put in a row of its own, and then its flag says in which launch. */
   keep(steps: Steps, { number, shared, tiles }: Piece, tile: Tile): void {
     const { follow, launches } = this;
-    const put = steps.next("fragment_put");
     const slot = plus(product(number, tiles), shared);
-    this.checkPassed(put, text(put, "to"), slot, tile);
+    const puts = this.each(steps, "fragment_put", "to", slot, tile);
     launches.read(steps.next("load"));
     steps.next("block_sync");
     const loop = steps.next("for", "threads");
@@ -30,7 +29,19 @@ export class Pieces {
     const [value, at] = signal.operands.map((v) => follow.of(v)) as [Form, Form];
     const isTold = remote !== true && mode === "set" && order === "release" && signal.operands.length === 2;
     expect(isTold && equal(value, launches.epoch) && equal(at, slot), "a piece is not told of", signal);
-    this.pass(put, text(put, "to"), text(signal, "buffer"));
+    for (const put of puts) this.pass(put, text(put, "to"), text(signal, "buffer"));
+  }
+
+  /** An op for each accumulator of a tile, with a buffer of its own. */
+  private each(steps: Steps, name: Op["name"], buffer: "to" | "from", slot: Form, tile: Tile): readonly Op[] {
+    const ops = [tile.accumulator, ...(tile.twin === null ? [] : [tile.twin])].map((accumulator) => {
+      const op = steps.next(name);
+      this.checkPassed(op, text(op, buffer), slot, tile, accumulator);
+      return op;
+    });
+    const isApart = new Set(ops.map((op) => text(op, buffer))).size === ops.length;
+    expect(isApart, "two sums of a tile are kept in one place", ops[0]!);
+    return ops;
   }
 
   /** The pieces before the last are waited for, and added. */
@@ -56,15 +67,16 @@ export class Pieces {
     const adding = steps.next("for", "serial");
     follow.set(argumentOf(adding), j);
     const sums = new Steps(follow.effects(adding.regions[0]!), adding);
-    const add = sums.next("fragment_add");
+    const adds = this.each(sums, "fragment_add", "from", slot, tile);
     sums.end();
     expect(equal(follow.length(adding), number), "other pieces are added than there are", adding);
-    this.checkPassed(add, text(add, "from"), slot, tile);
-    this.pass(add, text(add, "from"), text(wait, "buffer"));
-    const [told] = follow.shape(text(wait, "buffer"));
-    const [room] = follow.shape(text(add, "from"));
-    const hasRoom = [told!, room!].every((extent) => havePiecesRoom(numbers, piece, extent));
-    expect(hasRoom, "there may be more pieces than have room", add);
+    for (const add of adds) {
+      this.pass(add, text(add, "from"), text(wait, "buffer"));
+      const [told] = follow.shape(text(wait, "buffer"));
+      const [room] = follow.shape(text(add, "from"));
+      const hasRoom = [told!, room!].every((extent) => havePiecesRoom(numbers, piece, extent));
+      expect(hasRoom, "there may be more pieces than have room", add);
+    }
   }
 
   /** Rows of a tile that are there. */
@@ -73,11 +85,11 @@ export class Pieces {
   }
 
   /** Whether a piece lies in its row, with as many rows of the tile as there are. */
-  private checkPassed(op: Op, buffer: string, slot: Form, tile: Tile): void {
+  private checkPassed(op: Op, buffer: string, slot: Form, tile: Tile, accumulator: string): void {
     const { follow } = this;
     const [at, rows] = op.operands.map((v) => follow.of(v)) as [Form, Form];
     const [, length, ...others] = follow.shape(buffer);
-    const { accumulator, height, width } = tile;
+    const { height, width } = tile;
     const isRow = others.length === 0 && length !== undefined && equal(length, constant(height * width));
     const { role, dtype } = bufferOf(follow.kernel, buffer);
     const isOwn = role === "scratch" && dtype === "f32" && text(op, "buffer") === accumulator;

@@ -10,7 +10,9 @@ export interface Stages {
   readonly a: string;
   readonly b: string;
   readonly accumulator: string;
-  /** Positions of the ring, and as many stages of each buffer. */
+  /** The accumulator of a second product of the same rows, whose tiles of the right factor lie behind the first's; null where there is none. */
+  readonly twin: string | null;
+  /** Positions of the ring, and as many stages of each buffer, or twice as many of a pair's right factors. */
   readonly count: number;
   /** Rows and columns of the accumulator, and the depth of a stage. */
   readonly height: number;
@@ -36,6 +38,7 @@ export function summed(follow: Follow, steps: Steps, ring: string): Summed {
   const { numbers } = follow;
   const clear = steps.next("fragment_clear");
   const accumulator = text(clear, "buffer");
+  const twin = steps.isNext("fragment_clear") ? text(steps.next("fragment_clear"), "buffer") : null;
   const loop = steps.next("for", "serial");
   const count = follow.length(loop);
   const i = numbers.named("slice");
@@ -48,7 +51,8 @@ export function summed(follow: Follow, steps: Steps, ring: string): Summed {
   const mma = body.next("mma");
   const stages = stagesOf(follow, mma, ring);
   const ofOne = [wait, clear, mma].every((op) => (op.attributes["ring"] ?? ring) === ring);
-  expect(ofOne && stages.accumulator === accumulator, "a product has parts of another", mma);
+  const isOwn = stages.accumulator === accumulator && stages.twin === twin;
+  expect(ofOne && isOwn, "a product has parts of another", mma);
   expect(isStage(follow, mma.operands[0]!, position, stages), "what is multiplied is not what was waited for", mma);
 
   const releases = (op: Op, at: Form): void =>
@@ -61,7 +65,7 @@ export function summed(follow: Follow, steps: Steps, ring: string): Summed {
     expect(
       op.attributes["pending"] === pending &&
         text(op, "accumulator") === accumulator &&
-        op.attributes["twin"] === undefined,
+        (op.attributes["twin"] ?? null) === twin,
       "a product is waited for in a way that is not followed",
       op,
     );
@@ -86,26 +90,42 @@ export function summed(follow: Follow, steps: Steps, ring: string): Summed {
     releasesBefore(steps.next("if"), plus(first, count), count);
   }
   const columns = (mma.attributes["columns"] as number | undefined) ?? stages.width;
+  expect(twin === null || columns === stages.width, "fewer columns are multiplied than there are", mma);
   return { stages, columns, first, count };
 }
 
 function stagesOf(follow: Follow, mma: Op, ring: string): Stages {
   const { accumulator, a, b, twin, transposed, scaleA, scaleB } = mma.attributes as Readonly<Record<string, string>>;
-  const isPlain = [twin, transposed, scaleA, scaleB].every((x) => x === undefined || x === "");
-  expect(isPlain, "a product of several, scaled or transposed tiles is not followed", mma);
+  const isPlain = [transposed, scaleA, scaleB].every((x) => x === undefined || x === "");
+  expect(isPlain, "a product of scaled or transposed tiles is not followed", mma);
   const [count, height, depth] = follow.fixed(a!) as readonly [number, number, number];
   const [countB, depthB, width] = follow.fixed(b!) as readonly [number, number, number];
   const [rows, columns] = follow.fixed(accumulator!) as readonly [number, number];
   const [positions] = follow.fixed(ring) as readonly [number];
-  const fits = count === positions && countB === positions && depth === depthB && rows === height && columns === width;
+  const isPair = twin !== undefined;
+  const isTwin = !isPair || (twin !== accumulator && follow.fixed(twin).join() === `${rows},${columns}`);
+  const fits =
+    count === positions &&
+    countB === positions * (isPair ? 2 : 1) &&
+    isTwin &&
+    depth === depthB &&
+    rows === height &&
+    columns === width;
   // With one stage, a producer would wait for the release that comes behind what it is to bring.
   expect(fits && a !== b && positions >= 2, "the tiles of a product do not fit together", mma);
-  return { ring, a: a!, b: b!, accumulator: accumulator!, count, height, width, depth };
+  return { ring, a: a!, b: b!, accumulator: accumulator!, twin: twin ?? null, count, height, width, depth };
 }
 
-/** Whether a value is the stage of a position. */
-function isStage(follow: Follow, v: Op["operands"][number], position: Form, { count }: Stages): boolean {
-  return equal(follow.of(v), follow.numbers.apply("rem", position, constant(count)));
+/** Whether a value is the stage of a position. @param of how many tiles of the buffer one has, and which it is */
+function isStage(
+  follow: Follow,
+  v: Op["operands"][number],
+  position: Form,
+  { count }: Stages,
+  [tiles, tile]: readonly [number, number] = [1, 0],
+): boolean {
+  const stage = follow.numbers.apply("rem", position, constant(count));
+  return equal(follow.of(v), plus(scaled(stage, tiles), constant(tile)));
 }
 
 /** What the producer brings in one iteration: slices of two inputs' tiles. */
@@ -113,6 +133,8 @@ export interface Brought {
   /** Inputs, and where in them the tile of a slice begins: the row of the left one, the column of the right one. */
   readonly left: string;
   readonly right: string;
+  /** The right factor of the second product of a pair, of which the same is copied; null where there is none. */
+  readonly twin: string | null;
   readonly row: Form;
   readonly column: Form;
   /** Columns that are copied of the right one; null where all are. */
@@ -170,15 +192,21 @@ export function broughtSlices(
   const own = choice === null ? null : copyIn(0);
   const a = choice === null ? body.next("copy_tile") : copyIn(1);
   const b = body.next("copy_tile");
+  const second = stages.twin === null ? null : body.next("copy_tile");
   const fill = body.next("ring_fill");
   body.end();
   const lefts = own === null ? [a] : [a, own];
-  const isOne = [acquire, ...lefts, b, fill].every((op) => op.attributes["ring"] === ring);
+  const rights = second === null ? [b] : [b, second];
+  const isOne = [acquire, ...lefts, ...rights, fill].every((op) => op.attributes["ring"] === ring);
   expect(isOne && equal(follow.of(fill.operands[0]!), position), "a stage is filled that was not acquired", fill);
   expect(fill.attributes["plain"] !== true, "stages are filled without the copy engine", fill);
 
   const at = scaled(s, depth);
-  const tile = (op: Op, to: string): ReturnType<typeof tileOperands<Op["operands"][number]>> => {
+  const tile = (
+    op: Op,
+    to: string,
+    place?: readonly [number, number],
+  ): ReturnType<typeof tileOperands<Op["operands"][number]>> => {
     const { attributes } = op;
     const isPlain = !isRemote(op) && attributes["plain"] !== true && attributes["rows"] === 0 && !("end" in attributes);
     expect(
@@ -189,20 +217,25 @@ export function broughtSlices(
     expect(attributes["to"] === to, "a tile is copied to another buffer than is multiplied", op);
     const operands = tileOperands(op, 2, op.operands);
     expect(
-      isStage(follow, operands.stage, position, stages),
+      isStage(follow, operands.stage, position, stages, place),
       "a tile is copied to another stage than was acquired",
       op,
     );
     return operands;
   };
   const [left, ownLeft] = lefts.map((op) => tile(op, stages.a).indices.map((v) => follow.of(v)) as [Form, Form]);
-  const right = tile(b, stages.b);
+  const [right, twin] = rights.map((op, i) => tile(op, stages.b, [rights.length, i]));
   // Rows of the left one that are not there make rows of the product that nobody asks for; a row of the right one is of the depth, and must be zero.
   const isWhole = lefts.every((op) => !("limit" in op.attributes));
-  const isZeroed = isWhole && b.attributes["spare"] !== true && b.attributes["limit"] !== "rows";
+  const isZeroed =
+    isWhole && rights.every(({ attributes }) => attributes["spare"] !== true && attributes["limit"] !== "rows");
   expect(isZeroed, "what is behind the end of the depth is not zero", b);
   const [row, x] = left!;
-  const [y, column] = right.indices.map((v) => follow.of(v)) as [Form, Form];
+  const [y, column] = right!.indices.map((v) => follow.of(v)) as [Form, Form];
+  if (twin !== undefined) {
+    const isAlike = twin.indices.every((v, d) => equal(follow.of(v), [y, column][d]!));
+    expect(isAlike && right!.limit === null && twin.limit === null, "tiles of a pair are not copied alike", second!);
+  }
   const isDeep = equal(x, at) && (ownLeft === undefined || equal(ownLeft[1], at));
   expect(isDeep, "a slice of the left factor is not of its place in the depth", a);
   expect(equal(y, at), "a slice of the right factor is not of its place in the depth", b);
@@ -215,9 +248,10 @@ export function broughtSlices(
   return {
     left: text(a, "from"),
     right: text(b, "from"),
+    twin: second === null ? null : text(second, "from"),
     row,
     column,
-    limit: right.limit === null ? null : follow.of(right.limit),
+    limit: right!.limit === null ? null : follow.of(right!.limit),
     position,
     slice: s,
   };
