@@ -5,8 +5,9 @@
 import { bufferOf, type Kernel, type Op, type Region, text } from "../../../ir/module.js";
 import { walk, walkKernel } from "../../../ir/visit.js";
 import { constant, equal, type Form, minus, ONE, plus, product, scaled } from "../forms.js";
-import type { Counts } from "./counts.js";
+import { Counts } from "./counts.js";
 import { expect, type Follow, type Known, type Makers, Steps } from "./follow.js";
+import type { Launches } from "./launches.js";
 import { partsOf } from "./leaving.js";
 import { isOfLengths } from "./shared.js";
 
@@ -145,6 +146,27 @@ export class Gathering {
     const { numbers } = this.follow;
     return [numbers.apply("div", row, this.shard), plus(numbers.apply("div", minus(end, ONE), this.shard), ONE)];
   }
+}
+
+/** Follows a launch that gathers an operand: what blocks count before its roles and behind them, and nothing else. */
+export function gatheringOf(
+  follow: Follow,
+  makers: Makers,
+  known: Known,
+  launches: Launches,
+  gathered: Gathered,
+): Gathering {
+  const all = follow.effects(follow.kernel.body);
+  const at = all.findIndex((op) => op.name === "roles");
+  const roles = all[at];
+  expect(roles !== undefined, "blocks multiply tiles in some launches alone", gathered.copy);
+  const counts = new Counts(follow, makers, known, launches);
+  counts.begin(all.slice(0, at));
+  const end = new Steps(all.slice(at + 1), roles);
+  counts.end(end.next("for", "threads"));
+  end.end();
+  expect(roles.attributes["outgoing"] === undefined, "tiles leave that others are gathered for", roles);
+  return new Gathering(follow, makers, known, gathered, counts, roles);
 }
 
 /** The op in the producer's part that waits. */

@@ -11,9 +11,8 @@ import { NotShown } from "../conditions.js";
 import { constant, equal, type Form, minus, plus, product, ZERO } from "../forms.js";
 import { checkAnswer } from "./answer.js";
 import { stored, type Tile } from "./epilogue.js";
-import { Counts } from "./counts.js";
 import { argumentOf, expect, Follow, Known, type Makers, makersOf, refuse, Steps } from "./follow.js";
-import { type Gathered, gatheredBy, Gathering } from "./gathering.js";
+import { type Gathered, gatheredBy, type Gathering, gatheringOf } from "./gathering.js";
 import { Launches } from "./launches.js";
 import { awaits, kept, orderOf, Outgoing, sent, tells } from "./leaving.js";
 import type { Factors } from "./made.js";
@@ -137,9 +136,10 @@ class Product {
   check(): void {
     const { follow, launches } = this;
     const { kernel } = follow;
-    const launch = this.gathered === null ? this.alone() : this.gathering(this.gathered);
-    const { roles, end } = launch;
-    const of = this.multiplied(roles, launch.gathering);
+    const gathering = this.gathered === null ? null : this.launchOf(this.gathered);
+    const alone = gathering === null ? this.alone() : null;
+    const { roles } = (gathering ?? alone)!;
+    const of = this.multiplied(roles, gathering);
     if (of === null) return;
     const { tile, plan, extent } = of;
     // Ranks begin with tiles of their own.
@@ -156,13 +156,13 @@ class Product {
       of.steps.end();
       this.whereAnswered(() => checkAnswer(kernel, of.consuming, made.made, of.factors, this.gathered !== null));
     } else of.steps.end();
-    if (launch.gathering !== null) return;
-    if (launches.counter !== null) launches.grow(end.next("for", "threads"));
-    end.end();
+    if (alone === null) return;
+    if (launches.counter !== null) launches.grow(alone.end.next("for", "threads"));
+    alone.end.end();
   }
 
   /** A launch in which a rank has to do with no other. */
-  private alone(): { readonly roles: Op; readonly end: Steps; readonly gathering: null } {
+  private alone(): { readonly roles: Op; readonly end: Steps } {
     const { follow, launches } = this;
     const { body } = follow.kernel;
     const all = follow.steps(body);
@@ -172,27 +172,17 @@ class Product {
     const [, , movers] = roles.regions as readonly [Region, Region, Region];
     const isPlain = roles.attributes["movers"] === undefined && roles.attributes["outgoing"] === undefined;
     if (!isPlain || movers.ops.length > 0) refuse(movers.ops[0] ?? roles);
-    return { roles, end: steps, gathering: null };
+    return { roles, end: steps };
   }
 
   /** A launch in which movers gather what is multiplied. */
-  private gathering(of: Gathered): { readonly roles: Op; readonly end: Steps; readonly gathering: Gathering } {
-    const { follow, makers, known, launches } = this;
-    const all = follow.effects(follow.kernel.body);
-    const at = all.findIndex((op) => op.name === "roles");
-    const roles = all[at]!;
-    const counts = new Counts(follow, makers, known, launches);
-    counts.begin(all.slice(0, at));
-    const end = new Steps(all.slice(at + 1), roles);
-    counts.end(end.next("for", "threads"));
-    end.end();
-    expect(roles.attributes["outgoing"] === undefined, "tiles leave that others are gathered for", roles);
-    return { roles, end, gathering: new Gathering(follow, makers, known, of, counts, roles) };
+  private launchOf(gathered: Gathered): Gathering {
+    return gatheringOf(this.follow, this.makers, this.known, this.launches, gathered);
   }
 
   /** What movers send in a turn, of which it has to be shown that it is a copy; null where that is nothing. */
   checkMovers(): Kernel | null {
-    return new Movers(this.gathering(this.gathered!).gathering).check();
+    return new Movers(this.launchOf(this.gathered!)).check();
   }
 
   /** A launch in which ranks add up what they have multiplied. */
