@@ -22,6 +22,7 @@ import {
   ZERO,
 } from "./every/forms.js";
 import { canBeLaunched } from "./lengths.js";
+import { isNeverPast } from "./never-less.js";
 import { followedIn, parentsOf, testsOf } from "./outcomes.js";
 import { type Parent, Search, type Test } from "./search.js";
 
@@ -75,7 +76,11 @@ function find(program: Kernel): Leaving | null {
     if (indices.length !== shape.length) return;
     for (const [dimension, index] of indices.entries())
       for (const past of [null, shape[dimension]!])
-        if (followed.has(index) && !isBounded(program, index, past, parents, makers))
+        if (
+          followed.has(index) &&
+          !isBounded(program, index, past, parents, makers) &&
+          !isNeverPast(index, past, program, makers)
+        )
           questions.push({ op, parents, dimension, test: { index, past } });
   });
   const share = Math.min(MOST_FOR_ONE, Math.floor(MOST_TOGETHER / Math.max(1, questions.length)));

@@ -4,6 +4,7 @@
  */
 import { type Kernel, type Op, text, type Value } from "../ir/module.js";
 import { divisorOf, greatestCommon, type Requirement } from "../types/requirement.js";
+import type { Extent } from "../types/extent.js";
 import { constant, constantOf, type Form, isConstant, minus, ONE, parameter, plus, scaled } from "./every/forms.js";
 
 /** By how much fractions of bounds may be rounded. */
@@ -23,12 +24,37 @@ export function isNeverLess(
   for (let rank = 0; rank < world; rank++) {
     const bounds = new Bounds(rank, makers, steps);
     const [least, most] = [bounds.of(less, -1), bounds.of(than, 1)];
-    if (least === null || most === null) return false;
-    const difference = minus(most, least);
-    if (constantOf(difference) > 1 - ROUNDING || ![...difference].every(([key, n]) => key === "" || n <= 0))
-      return false;
+    if (least === null || most === null || !isBelow(minus(most, least), 1)) return false;
   }
   return true;
+}
+
+/**
+ * Whether an index comes to the end of its dimension on no rank and in no iteration, whatever the lengths are.
+ * @param past the length of the dimension; null where the question is whether the index is below 0
+ */
+export function isNeverPast(
+  index: Value,
+  past: Extent | null,
+  { world, requirements }: Pick<Kernel, "world" | "requirements">,
+  makers: ReadonlyMap<Value, Op>,
+): boolean {
+  const steps = stepsOf(requirements);
+  for (let rank = 0; rank < world; rank++) {
+    const bounds = new Bounds(rank, makers, steps);
+    if (past === null) {
+      if (bounds.mayBeNegative(index)) return false;
+      continue;
+    }
+    const [most, end] = [bounds.of(index, 1), bounds.ofExtent(past, -1)];
+    if (most === null || end === null || !isBelow(minus(most, end), 0)) return false;
+  }
+  return true;
+}
+
+/** Whether a sum of lengths is less than a number, whatever they are. */
+function isBelow(sum: Form, limit: number): boolean {
+  return constantOf(sum) <= limit - ROUNDING && [...sum].every(([key, n]) => key === "" || n <= 0);
 }
 
 /** What the signature asks each length to be a multiple of. */
@@ -85,7 +111,7 @@ class Bounds {
       case "sub":
         return both(this.of(a, side), this.of(b, opposite(side)), -1);
       case "mul":
-        return this.times(a, this.numberOf(b), side) ?? this.times(b, this.numberOf(a), side);
+        return this.times(a, b, side) ?? this.times(b, a, side);
       case "div":
         return this.quotient(a, this.numberOf(b), side);
       case "rem":
@@ -114,10 +140,30 @@ class Bounds {
     return isOne && constantOf(low) === constantOf(high) ? constantOf(low) : null;
   }
 
-  private times(v: Value, by: number | null, side: Side): Form | null {
-    if (by === null) return null;
-    const bound = this.of(v, by < 0 ? opposite(side) : side);
-    return bound && scaled(bound, by);
+  private times(v: Value, by: Value, side: Side): Form | null {
+    const number = this.numberOf(by);
+    if (number === null) {
+      // A product of what is never negative is the largest where both are.
+      const factor = this.of(by, side);
+      const bound = this.of(v, side);
+      const isKnown = factor !== null && isConstant(factor) && !this.mayBeNegative(by) && !this.mayBeNegative(v);
+      return isKnown && bound ? scaled(bound, constantOf(factor)) : null;
+    }
+    const bound = this.of(v, number < 0 ? opposite(side) : side);
+    return bound && scaled(bound, number);
+  }
+
+  /** The same of a length. */
+  ofExtent(e: Extent, side: Side): Form | null {
+    if (typeof e === "number") return constant(e);
+    if (typeof e === "string") return parameter(e);
+    const [a, b] = [this.ofExtent(e.a, side), this.ofExtent(e.b, e.op === "sub" ? opposite(side) : side)];
+    if (a === null || b === null) return null;
+    if (e.op === "add" || e.op === "sub") return plus(a, b, e.op === "add" ? 1 : -1);
+    if (typeof e.b !== "number" || e.b <= 0) return null;
+    if (e.op === "mul") return scaled(a, e.b);
+    // Lengths are rounded down.
+    return e.op === "div" ? this.divided(a, e.b, side === -1 ? 1 - e.b : 0) : null;
   }
 
   /** Quotients are cut off towards 0. */
@@ -126,14 +172,18 @@ class Bounds {
     const number = this.numberOf(v);
     if (number !== null) return constant(Math.trunc(number / by));
     const bound = this.of(v, side);
+    if (bound === null) return null;
+    const isCutUp = side === 1 && this.mayBeNegative(v);
+    const cut = side === -1 ? 1 - by : isCutUp ? by - 1 : 0;
+    return isCutUp ? scaled(plus(bound, constant(cut)), 1 / by) : this.divided(bound, by, cut);
+  }
+
+  /** @param cut what rounding may take off, at most */
+  private divided(bound: Form, by: number, cut: number): Form {
+    if (!this.isDivisible(bound, by)) return scaled(plus(bound, constant(cut)), 1 / by);
     // Lengths that are divided without a rest leave one of what is added to them alone.
-    if (bound !== null && this.isDivisible(bound, by) && !(side === 1 && this.mayBeNegative(v)))
-      return plus(
-        scaled(minus(bound, constant(constantOf(bound))), 1 / by),
-        constant(Math.floor(constantOf(bound) / by)),
-      );
-    const cut = side === -1 ? -(by - 1) : this.mayBeNegative(v) ? by - 1 : 0;
-    return bound && scaled(plus(bound, constant(cut)), 1 / by);
+    const added = constantOf(bound);
+    return plus(scaled(minus(bound, constant(added)), 1 / by), constant(Math.floor(added / by)));
   }
 
   /** Whether each length in a sum, times its number, is a multiple of a divisor. */
@@ -149,9 +199,13 @@ class Bounds {
     return constant(side === 1 ? by - 1 : this.mayBeNegative(v) ? 1 - by : 0);
   }
 
-  private mayBeNegative(v: Value): boolean {
+  mayBeNegative(v: Value): boolean {
     const least = this.of(v, -1);
-    return least === null || [...least].some(([, n]) => n < 0);
+    if (least !== null && [...least].every(([, n]) => n >= 0)) return false;
+    // Bounds of quotients have fractions: the least that n / 4 is known to be is below 0.
+    const op = this.makers.get(v);
+    const fn = op?.name === "binary" ? text(op, "fn") : "";
+    return !["add", "mul", "div", "rem", "min"].includes(fn) || op!.operands.some((w) => this.mayBeNegative(w));
   }
 }
 
