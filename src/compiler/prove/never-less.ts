@@ -147,7 +147,8 @@ class Bounds {
       const factor = this.of(by, side);
       const bound = this.of(v, side);
       const isKnown = factor !== null && isConstant(factor) && !this.mayBeNegative(by) && !this.mayBeNegative(v);
-      return isKnown && bound ? scaled(bound, constantOf(factor)) : null;
+      // A bound from below may be a number below 0, of what never is: that of two such is above what they come to.
+      return isKnown && bound ? scaled(bound, Math.max(constantOf(factor), 0)) : null;
     }
     const bound = this.of(v, number < 0 ? opposite(side) : side);
     return bound && scaled(bound, number);

@@ -19,6 +19,7 @@ import {
   factors,
   type Form,
   isConstant,
+  keyOf,
   minus,
   ONE,
   parameter,
@@ -103,8 +104,12 @@ export class Footprints {
           if (way.round === null) return;
           const at = this.slabsAt(way, values, division, slabs);
           phases.check(way, box);
+          // Most elements are touched by several ops.
+          const inside = new Set<string>();
           for (const touch of way.touches) {
-            this.checkInside(touch, values, at);
+            const ends = `${touch.access.buffer} ${keyOf(touch.first)} ${keyOf(touch.last)}`;
+            if (!inside.has(ends)) this.checkInside(touch, values, at);
+            inside.add(ends);
             for (const [key, m] of this.movements(touch, slabs.get(touch.access.buffer)!, division)) seen.set(key, m);
           }
         });
