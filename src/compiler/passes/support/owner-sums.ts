@@ -131,7 +131,12 @@ function baseOfSums(
 }
 
 /** Whether the share is the length divided by the ranks, and nothing is left over: a requirement says so, or the numbers are known. */
-export function isWholeShare(share: Value, length: Value, { world, requirements }: Kernel, definitions: Definitions): boolean {
+export function isWholeShare(
+  share: Value,
+  length: Value,
+  { world, requirements }: Kernel,
+  definitions: Definitions,
+): boolean {
   const [one, all] = [definitions.constant(share), definitions.constant(length)];
   if (one !== undefined && all !== undefined) return one * world === all;
   const [whole, ranks] = definitions.binary(share, "div")?.operands ?? [];
