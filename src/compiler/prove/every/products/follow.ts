@@ -5,8 +5,8 @@ import { scalarOf } from "../../../ir/types.js";
 import { walkKernel } from "../../../ir/visit.js";
 import type { Span } from "../../../source.js";
 import { NotShown } from "../conditions.js";
-import { constant, constantOf, type Form, plus, scaled } from "../forms.js";
-import { BLOCK, NeedsCase, type Numbers, RANK } from "./numbers.js";
+import { constant, constantOf, equal, type Form, plus, scaled } from "../forms.js";
+import { type Assumed, BLOCK, NeedsCase, type Numbers, RANK } from "./numbers.js";
 
 /** By value of a kernel, the op that makes it. */
 export type Makers = ReadonlyMap<Value, Op>;
@@ -30,8 +30,12 @@ export function refuse(op: Op): never {
   throw new NotShown(`there is a '${op.name}'${what} where products are not followed`, op.span);
 }
 
+/** Each case goes through the same regions, of which most ops are pure. */
+const effectsIn = new WeakMap<Region, readonly Op[]>();
+
 export class Follow {
-  private readonly values = new Map<Value, Form>();
+  /** In the order in which they were made. */
+  private values = new Map<Value, Form>();
 
   constructor(
     readonly kernel: Kernel,
@@ -40,6 +44,14 @@ export class Follow {
     /** Whether what a rank does has to do with others. */
     readonly isShared: boolean,
   ) {}
+
+  /** The case in which more is assumed. It begins with the values that nothing of that has a part in: most cases differ at their ends. */
+  assuming(more: Assumed): Follow {
+    const { kernel, makers, numbers, isShared, values } = this;
+    const follow = new Follow(kernel, makers, numbers.further(more), isShared);
+    follow.values = new Map([...values].slice(0, numbers.madeBefore(more)));
+    return follow;
+  }
 
   /** The number of the rank: any, or the one that is assumed in this case. */
   get rank(): Form {
@@ -55,7 +67,19 @@ export class Follow {
   }
 
   set(v: Value, value: Form): void {
+    const known = this.values.get(v);
+    if (known !== undefined && equal(known, value)) return;
+    // What was made of another value is made again.
+    if (known !== undefined) {
+      this.values = new Map([...this.values].slice(0, [...this.values.keys()].indexOf(v)));
+      this.numbers.hasMade(this.values.size);
+    }
+    this.keep(v, value);
+  }
+
+  private keep(v: Value, value: Form): void {
     this.values.set(v, value);
+    this.numbers.hasMade(this.values.size);
   }
 
   /** What makes a value; null of arguments of regions. */
@@ -69,7 +93,7 @@ export class Follow {
     if (value === undefined) {
       const op = this.makers.get(v);
       if (op === undefined) throw new NotShown("a number is one of another loop", this.kernel.body.ops[0]!.span);
-      this.values.set(v, (value = this.made(op)));
+      this.keep(v, (value = this.made(op)));
     }
     return value;
   }
@@ -123,10 +147,9 @@ export class Follow {
   }
 
   /** The ops of a region that are no pure functions, in order; of conditions the side that is taken, but of those that a stage's release alone is under. */
-  steps({ ops }: Region): Op[] {
+  steps(region: Region): Op[] {
     const steps: Op[] = [];
-    for (const op of ops) {
-      if (definitionOf(op.name).effect === "pure") continue;
+    for (const op of this.effects(region)) {
       if (op.name !== "if" || op.regions[0]!.ops.some((o) => o.name === "ring_release")) steps.push(op);
       else
         steps.push(...this.steps(op.regions[this.numbers.decided(this.of(op.operands[0]!), op.span) !== 0 ? 0 : 1]!));
@@ -140,8 +163,11 @@ export class Follow {
   }
 
   /** The ops of a region that are no pure functions, conditions among them. */
-  effects({ ops }: Region): Op[] {
-    return this.effectsOf(ops);
+  effects(region: Region): readonly Op[] {
+    let found = effectsIn.get(region);
+    if (found === undefined)
+      effectsIn.set(region, (found = this.effectsOf(region.ops)));
+    return found;
   }
 
   /** How far a loop goes that begins with 0. */

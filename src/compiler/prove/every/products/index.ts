@@ -17,7 +17,7 @@ import { Launches } from "./launches.js";
 import { awaits, kept, orderOf, Outgoing, sent, tells } from "./leaving.js";
 import type { Factors } from "./made.js";
 import { Movers } from "./movers.js";
-import { type Assumed, Atoms, NeedsCase, Numbers } from "./numbers.js";
+import { Atoms, NeedsCase, Numbers } from "./numbers.js";
 import { Parts } from "./parts.js";
 import { Pieces } from "./pieces.js";
 import { type Extent3, isPlaceOf, type Plan, planOf } from "./plan.js";
@@ -51,20 +51,19 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
   const hasRanks = isShared || gathered !== null;
   /** Looks at all cases. */
   const eachCase = (look: (launch: Product) => void): void => {
-    const cases: Assumed[] = [new Map()];
+    const cases = [new Follow(kernel, makers, new Numbers(atoms, new Map()), hasRanks)];
     const most = MOST_CASES * (isShared ? kernel.world : 1);
     for (let looked = 0; cases.length > 0; looked++) {
       if (looked === most) throw new NotShown("there are too many cases of lengths", NO_SPAN);
-      const assumed = cases.pop()!;
+      const follow = cases.pop()!;
       try {
-        const follow = new Follow(kernel, makers, new Numbers(atoms, assumed), hasRanks);
         // An iteration and the block that has it are any: their bounds are said where they are named first.
         follow.numbers.named("grid", 1, kernel.maxBlocks);
         look(new Product(follow, makers, whereAnswered, known, ways, gathered));
       } catch (e) {
         if (!(e instanceof NeedsCase)) throw e;
-        for (const more of e.options) cases.push(new Map([...assumed, ...more]));
-      }
+        // Where rows are gathered, one value stands for several numbers, one after the other: there each case begins anew.
+        for (const more of e.options) cases.push(follow.assuming(more, gathered === null));
     }
   };
   if (gathered === null) {

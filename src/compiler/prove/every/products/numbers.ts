@@ -87,11 +87,35 @@ const ANY: Range = { low: -Infinity, high: Infinity };
 /** The numbers of one case. */
 export class Numbers {
   private readonly rebuilt = new Map<string, Form>();
+  /** By name of an atom, how many values were made before anybody asked for it. */
+  private readonly asked = new Map<string, number>();
+  /** How many values have been made of these numbers. */
+  private made = 0;
 
   constructor(
     private readonly atoms: Atoms,
     readonly assumed: Assumed,
   ) {}
+
+  /** How many of the first values are the same where more is assumed: those that were made before anybody asked for any of it. */
+  madeBefore(more: Assumed): number {
+    return Math.min(this.made, ...[...more.keys()].map((name) => this.asked.get(name) ?? this.made));
+  }
+
+  /** Who makes values has so many. */
+  hasMade(count: number): void {
+    // What is made again in place of values may be of whatever was asked for since.
+    if (count < this.made) for (const [name, before] of this.asked) this.asked.set(name, Math.min(before, count));
+    this.made = count;
+  }
+
+  /** The numbers of a case in which more is assumed, whose first values are made already. */
+  further(more: Assumed): Numbers {
+    const numbers = new Numbers(this.atoms, new Map([...this.assumed, ...more]));
+    numbers.made = this.madeBefore(more);
+    for (const [name, before] of this.asked) if (before <= numbers.made) numbers.asked.set(name, before);
+    return numbers;
+  }
 
   /** What has a name and is no function of others: a dimension, a counter, a test of an address. */
   named(name: string, low = 0, high = Infinity): Form {
@@ -100,6 +124,7 @@ export class Numbers {
 
   private atom(fn: string, of: readonly Form[], make: () => Pick<Atom, "range" | "options">): Form {
     const { name } = this.atoms.of(fn, of, make);
+    if (!this.asked.has(name)) this.asked.set(name, this.made);
     return this.assumed.get(name) ?? parameter(name);
   }
 

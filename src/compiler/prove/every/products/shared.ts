@@ -2,7 +2,7 @@
  * Products that ranks add up together: what the tiles of each rank come to, wherever lengths lead, and the kernels that are left without products. See
  * docs/PROOF.md, "Products for other ranks".
  */
-import { bufferOf, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
+import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
 import { definitionOf } from "../../../ir/ops.js";
 import { buffersNamed } from "../../../ir/visit.js";
 import { constant, equal, type Form, keyOf, plus, scaled } from "../forms.js";
@@ -23,26 +23,47 @@ export interface Through {
 
 const SYNCHRONISES = new Set(["roles", "signal", "wait", "block_sync"]);
 
+const deciding = new WeakMap<Kernel, Map<Op, boolean>>();
+
+/** Whether something synchronises in an `if`, or a launch is counted there. */
+function decides(kernel: Kernel, op: Op): boolean {
+  const known = deciding.get(kernel) ?? new Map<Op, boolean>();
+  deciding.set(kernel, known);
+  let is = known.get(op);
+  if (is === undefined) {
+    const isInside = (o: Op): boolean =>
+      SYNCHRONISES.has(o.name) ||
+      o.regions.some((r) => r.ops.some(isInside)) ||
+      ((o.name === "load" || o.name === "store") &&
+        ["state", "register"].includes(bufferOf(kernel, text(o, "buffer")).role));
+    known.set(op, (is = isInside(op)));
+  }
+  return is;
+}
+
 /** Follows a rank through a launch. @throws NotShown where something else than lengths decides what synchronises */
 export function through(follow: Follow, makers: Makers): Through {
   const { kernel, numbers } = follow;
   for (const v of restsIn(makers)) numbers.decided(follow.of(v));
   let key = "";
-  const decides = (op: Op): boolean =>
-    SYNCHRONISES.has(op.name) ||
-    op.regions.some((r) => r.ops.some(decides)) ||
-    ((op.name === "load" || op.name === "store") &&
-      ["state", "register"].includes(bufferOf(kernel, text(op, "buffer")).role));
-  const flat = ({ ops }: Region): readonly Op[] =>
-    ops.flatMap((op) => {
-      if (op.name !== "if" || !decides(op)) return [op];
-      if (!isOfLengths(op.operands[0]!, makers) && isOfLaunch(op)) return [op];
+  const ops: Op[] = [];
+  const go = (region: Region): void => {
+    for (const op of region.ops) {
+      if (op.name !== "if" || !decides(kernel, op)) {
+        ops.push(op);
+        continue;
+      }
+      if (!isOfLengths(op.operands[0]!, makers) && isOfLaunch(op)) {
+        ops.push(op);
+        continue;
+      }
       expect(isOfLengths(op.operands[0]!, makers), "ranks may go other ways through a launch", op);
       const isTaken = numbers.holds(follow.of(op.operands[0]!), op.span);
       key += isTaken ? "1" : "0";
-      return flat(op.regions[isTaken ? 0 : 1]!);
-    });
-  const ops = flat(kernel.body);
+      go(op.regions[isTaken ? 0 : 1]!);
+    }
+  };
+  go(kernel.body);
   const [roles, ...others] = ops.filter((op) => op.name === "roles");
   expect(roles !== undefined && others.length === 0, "blocks multiply tiles several times", others[0] ?? ops[0]!);
   return { key, ops, roles };
