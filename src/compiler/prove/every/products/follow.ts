@@ -49,7 +49,11 @@ export class Follow {
   assuming(more: Assumed): Follow {
     const { kernel, makers, numbers, isShared, values } = this;
     const follow = new Follow(kernel, makers, numbers.further(more), isShared);
-    follow.values = new Map([...values].slice(0, numbers.madeBefore(more)));
+    const count = numbers.madeBefore(more);
+    for (const [v, value] of values) {
+      if (follow.values.size === count) break;
+      follow.values.set(v, value);
+    }
     return follow;
   }
 
