@@ -45,11 +45,14 @@ export class Follow {
     readonly isShared: boolean,
   ) {}
 
-  /** The case in which more is assumed. It begins with the values that nothing of that has a part in: most cases differ at their ends. */
-  assuming(more: Assumed): Follow {
+  /**
+   * The case in which more is assumed. It begins with the values that nothing of that has a part in: most cases differ at their ends.
+   * @param keeps whether it does; else it begins with none
+   */
+  assuming(more: Assumed, keeps: boolean): Follow {
     const { kernel, makers, numbers, isShared, values } = this;
-    const follow = new Follow(kernel, makers, numbers.further(more), isShared);
-    const count = numbers.madeBefore(more);
+    const follow = new Follow(kernel, makers, numbers.further(more, keeps), isShared);
+    const count = keeps ? numbers.madeBefore(more) : 0;
     for (const [v, value] of values) {
       if (follow.values.size === count) break;
       follow.values.set(v, value);
@@ -169,8 +172,7 @@ export class Follow {
   /** The ops of a region that are no pure functions, conditions among them. */
   effects(region: Region): readonly Op[] {
     let found = effectsIn.get(region);
-    if (found === undefined)
-      effectsIn.set(region, (found = this.effectsOf(region.ops)));
+    if (found === undefined) effectsIn.set(region, (found = this.effectsOf(region.ops)));
     return found;
   }
 

@@ -64,6 +64,7 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
         if (!(e instanceof NeedsCase)) throw e;
         // Where rows are gathered, one value stands for several numbers, one after the other: there each case begins anew.
         for (const more of e.options) cases.push(follow.assuming(more, gathered === null));
+      }
     }
   };
   if (gathered === null) {

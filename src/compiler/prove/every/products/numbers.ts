@@ -109,9 +109,10 @@ export class Numbers {
     this.made = count;
   }
 
-  /** The numbers of a case in which more is assumed, whose first values are made already. */
-  further(more: Assumed): Numbers {
+  /** The numbers of a case in which more is assumed. @param keeps whether its first values are made already */
+  further(more: Assumed, keeps: boolean): Numbers {
     const numbers = new Numbers(this.atoms, new Map([...this.assumed, ...more]));
+    if (!keeps) return numbers;
     numbers.made = this.madeBefore(more);
     for (const [name, before] of this.asked) if (before <= numbers.made) numbers.asked.set(name, before);
     return numbers;
