@@ -36,8 +36,8 @@ const SPILLS: Readonly<Record<string, number>> = {
   // f32 on 4 ranks, on 3 it is 8: where a rank's rows begin stands in a register, where each element's row was divided for. On 2 it was 8 before.
   "fused/all_reduce_rms_norm": 4,
   "fused/reduce_scatter_rms_norm": 16,
-  // Of bf16 and f16 on 4 ranks, loads, since depths are in pieces: beside an accumulator, a launch's numbers that hold from its begin to its end, such as the upper
-  // half of the tile's number, the sign of the rank and an epoch, which are looked at once a tile (read in the machine code of reduce_scatter by packets, 104).
+  // Of bf16 and f16 on 4 ranks, loads: beside an accumulator, a launch's numbers that hold from its begin to its end, such as the upper half of the tile's
+  // number, the sign of the rank and an epoch, which are looked at once a tile (read in the machine code of reduce_scatter by packets, 104). To be mended.
   "matmul/all_gather": 232,
   "matmul/all_gather_qkv": 332,
   "matmul/all_reduce": 452,

@@ -3,15 +3,14 @@
  * wrong. `COLLC_TESTS=all` looks at more mutants.
  */
 import { describe, expect, it } from "vitest";
-import { compile, withMapping } from "../../src/compiler/index.js";
+import { withMapping } from "../../src/compiler/index.js";
 import { type Kernel, type Op, Value } from "../../src/compiler/ir/module.js";
 import { scalar } from "../../src/compiler/ir/types.js";
 import { walkKernel } from "../../src/compiler/ir/visit.js";
-import { everyLength, proveAnswer, proveOrdering, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
-import { printedMutantsOf } from "./printed-mutants.js";
-import { changed, moved, withAttributes } from "./twins.js";
+import { changed, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
 
 const LAYOUTS = "a: T[m, k] sharded(1), b: T[k, n] sharded(0)";
 
@@ -25,31 +24,25 @@ const PROVED: readonly (readonly [name: string, text: string])[] = [
   ],
 ];
 
-function variantOf(text: string, ranks: number): ReturnType<typeof compile>["variants"][number]["compiled"] {
-  const { variants, diagnostics } = compile(`collective f(${text}`, { ranks, dtype: "bf16" });
-  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
-  return variants.find(({ name }) => name === "one_shot+packets")!.compiled;
-}
-
 const SHORT = (ranks: number): readonly DimValues[] => [{ m: 4 * ranks, k: 2 * ranks, n: 24 }];
 
 describe("products that are sent in packets", () => {
   for (const ranks of isAll ? [2, 3, 4, 8] : [2, 4])
     it.each(PROVED)(`%s, are proved for every length, as printed, on ${ranks} ranks`, (_, text) => {
-      const { kernel } = variantOf(text, ranks);
+      const { kernel } = variantOf(text, ranks, "one_shot+packets");
       const claim = everyLength(kernel!, SHORT(ranks));
       expect(claim).toMatchObject({ answer: { holds: true }, ordering: { holds: true } });
     });
 
   it.each(PROVED)("%s, are proved as executed", (_, text) => {
-    const kernel = withMapping(variantOf(text, 2), PROOF_MAPPING).kernel!;
+    const kernel = withMapping(variantOf(text, 2, "one_shot+packets"), PROOF_MAPPING).kernel!;
     const claim = everyLength(kernel, SHORT(2));
     expect(claim).toMatchObject({ answer: { holds: true }, ordering: { holds: true } });
   });
 });
 
-const toOne = withMapping(variantOf(PROVED[0]![1], 2), PROOF_MAPPING).kernel!;
-const toAll = withMapping(variantOf(PROVED[1]![1], 2), PROOF_MAPPING).kernel!;
+const toOne = withMapping(variantOf(PROVED[0]![1], 2, "one_shot+packets"), PROOF_MAPPING).kernel!;
+const toAll = withMapping(variantOf(PROVED[1]![1], 2, "one_shot+packets"), PROOF_MAPPING).kernel!;
 
 /** Shapes at which tiles are wide and narrow, rows are whole packets or are not, and blocks share a depth or do not. */
 const SHAPES: readonly DimValues[] = [
@@ -60,12 +53,7 @@ const SHAPES: readonly DimValues[] = [
   { m: 64, k: 16, n: 83 },
 ];
 
-/** Whether an execution refutes a claim about a kernel at one of the shapes. */
-function isWrong(kernel: Kernel, claim: typeof proveAnswer | typeof proveOrdering): boolean {
-  return SHAPES.some((dims) => claim(kernel, { dims }).status === "wrong");
-}
-
-const isRefuted = (kernel: Kernel): boolean => isWrong(kernel, proveAnswer) || isWrong(kernel, proveOrdering);
+const executions = new Executions(SHAPES, SHORT(2));
 
 /** All ops of a kind, in order. @param inRoles those of roles, or the others */
 function ops(kernel: Kernel, inRoles: boolean, name: Op["name"], is: (op: Op) => boolean = () => true): Op[] {
@@ -106,7 +94,7 @@ function ofNextLaunch(op: Op): readonly Op[] {
 const others = (op: Op): readonly Op[] => [{ ...op, regions: op.regions.toReversed() }];
 const hasSends = (op: Op): boolean => op.regions[0]!.ops.some((o) => o.regions.some((r) => r.ops.some((i) => i.name === "if" && i.regions[0]!.ops.some((s) => s.name === "packet_store")))); // prettier-ignore
 
-const TWINS: readonly (readonly [name: string, twin: () => Kernel, reason: RegExp])[] = [
+const TWINS: readonly Twin[] = [
   ["packets in other slots", () => changed(toOne, sends(toOne), (op) => moved(op, SLOT, 1)), /another place/],
   ["packets to another rank", () => changed(toOne, sends(toOne), (op) => moved(op, PEER, 1)), /another rank than adds it up|of another loop/],
   ["packets to one rank twice", () => changed(toAll, sends(toAll, isFirst), (op) => moved(op, PEER, 1)), /not sent to all ranks/],
@@ -124,30 +112,14 @@ const TWINS: readonly (readonly [name: string, twin: () => Kernel, reason: RegEx
 
 describe("twins of products that are sent in packets, which are wrong", () => {
   it("are right themselves at the shapes that refute them", () => {
-    expect([toOne, toAll].map(isRefuted)).toEqual([false, false]);
+    expect([toOne, toAll].map(executions.refute)).toEqual([false, false]);
   });
 
   it.each(TWINS)("%s: are refuted at some shape, and never proved for every length", (_, twin, reason) => {
-    const kernel = twin();
-    const { answer, ordering } = everyLength(kernel, SHORT(2));
-    const stop = ordering.holds ? answer : ordering;
-    expect(stop).toMatchObject({ holds: false, reason: expect.stringMatching(reason) as string });
-    expect(isRefuted(kernel)).toBe(true);
+    executions.expectWrong(twin(), reason);
   });
 
   it("no execution refutes what is claimed of mutants", { timeout: 3_600_000 }, () => {
-    for (const kernel of [toOne, toAll]) {
-      const all = printedMutantsOf(kernel);
-      expect(all.length).toBeGreaterThan(3000);
-      const wrong = all
-        .filter((_, i) => i % (isAll ? 40 : 400) === 0)
-        .filter((mutant) => {
-          const { answer, ordering } = everyLength(mutant.kernel, SHORT(2));
-          return (
-            (answer.holds && isRefuted(mutant.kernel)) || (ordering.holds && isWrong(mutant.kernel, proveOrdering))
-          );
-        });
-      expect(wrong.map(({ name }) => name)).toEqual([]);
-    }
+    executions.expectNoFalseClaims([toOne, toAll], isAll ? 40 : 400);
   });
 });

@@ -3,17 +3,16 @@
  * at more mutants.
  */
 import { describe, expect, it } from "vitest";
-import { compile, withMapping } from "../../src/compiler/index.js";
+import { withMapping } from "../../src/compiler/index.js";
 import type { Kernel, Op, Region } from "../../src/compiler/ir/module.js";
 import { Value } from "../../src/compiler/ir/module.js";
 import { BOOL, INDEX } from "../../src/compiler/ir/types.js";
 import { walk, walkKernel } from "../../src/compiler/ir/visit.js";
-import { everyLength, proveAnswer, proveOrdering, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
+import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
 import { edited } from "./mutants.js";
-import { printedMutantsOf } from "./printed-mutants.js";
-import { changed, moved, withAttributes } from "./twins.js";
+import { changed, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
 
 const LAYOUTS = "a: T[m, k] sharded(1), b: T[k, n] sharded(0)";
 
@@ -23,32 +22,26 @@ const PROVED: readonly (readonly [name: string, text: string])[] = [
   ["a sum of products, on all ranks", `${LAYOUTS}) -> c: T[m, n] replicated { c = all_reduce(a @ b) }`],
 ];
 
-function variantOf(text: string, ranks: number): ReturnType<typeof compile>["variants"][number]["compiled"] {
-  const { variants, diagnostics } = compile(`collective f(${text}`, { ranks, dtype: "bf16" });
-  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
-  return variants.find(({ name }) => name === "two_shot")!.compiled;
-}
-
 /** Lengths at which all kinds of elements are made. */
 const SHORT = (ranks: number): readonly DimValues[] => [{ m: 4 * ranks, k: 2 * ranks, n: 24 }];
 
 describe("products that ranks add up", () => {
   for (const ranks of isAll ? [2, 3, 4, 8] : [2, 4])
     it.each(PROVED)(`%s, is proved for every length, as printed, on ${ranks} ranks`, (_, text) => {
-      const { kernel } = variantOf(text, ranks);
+      const { kernel } = variantOf(text, ranks, "two_shot");
       const claim = everyLength(kernel!, SHORT(ranks));
       expect(claim).toMatchObject({ answer: { holds: true }, ordering: { holds: true } });
     });
 
   it.each(PROVED)("%s, is proved as executed", (_, text) => {
-    const kernel = withMapping(variantOf(text, 2), PROOF_MAPPING).kernel!;
+    const kernel = withMapping(variantOf(text, 2, "two_shot"), PROOF_MAPPING).kernel!;
     const claim = everyLength(kernel, SHORT(2));
     expect(claim).toMatchObject({ answer: { holds: true }, ordering: { holds: true } });
   });
 });
 
-const executed = withMapping(variantOf(PROVED[0]![1], 2), PROOF_MAPPING).kernel!;
-const onAll = withMapping(variantOf(PROVED[1]![1], 2), PROOF_MAPPING).kernel!;
+const executed = withMapping(variantOf(PROVED[0]![1], 2, "two_shot"), PROOF_MAPPING).kernel!;
+const onAll = withMapping(variantOf(PROVED[1]![1], 2, "two_shot"), PROOF_MAPPING).kernel!;
 
 /** Shapes at which tiles are wide and narrow, leave by movers and do not, and share their depth or do not. */
 const SHAPES: readonly DimValues[] = [
@@ -60,12 +53,7 @@ const SHAPES: readonly DimValues[] = [
   { m: 64, k: 16, n: 83 },
 ];
 
-/** Whether an execution refutes a claim about a kernel at one of the shapes. */
-function isWrong(kernel: Kernel, claim: typeof proveAnswer | typeof proveOrdering): boolean {
-  return SHAPES.some((dims) => claim(kernel, { dims }).status === "wrong");
-}
-
-const isRefuted = (kernel: Kernel): boolean => isWrong(kernel, proveAnswer) || isWrong(kernel, proveOrdering);
+const executions = new Executions(SHAPES, SHORT(2));
 
 type Is = (op: Op, parents: readonly Op[]) => boolean;
 
@@ -115,7 +103,7 @@ function onRank(op: Op): readonly Op[] {
   ];
 }
 
-const TWINS: readonly (readonly [name: string, twin: () => Kernel, reason: RegExp])[] = [
+const TWINS: readonly Twin[] = [
   // What tells of tiles that have left.
   ["tiles that are told of before all movers have sent them", () => changed(executed, ops(executed, 2, "block_sync"), dropped), /'for'|'load'|'ring_release'/],
   ["tiles that are told of without their order", () => changed(executed, ops(executed, 2, "signal"), (op) => withAttributes(op, { order: "relaxed" })), /not told to all ranks/],
@@ -162,30 +150,14 @@ const TWINS: readonly (readonly [name: string, twin: () => Kernel, reason: RegEx
 
 describe("twins of products that ranks add up, which are wrong", () => {
   it("are right themselves at the shapes that refute them", () => {
-    expect([executed, onAll].map(isRefuted)).toEqual([false, false]);
+    expect([executed, onAll].map(executions.refute)).toEqual([false, false]);
   });
 
   it.each(TWINS)("%s: are refuted at some shape, and never proved for every length", (_, twin, reason) => {
-    const kernel = twin();
-    const { answer, ordering } = everyLength(kernel, SHORT(2));
-    const stop = ordering.holds ? answer : ordering;
-    expect(stop).toMatchObject({ holds: false, reason: expect.stringMatching(reason) as string });
-    expect(isRefuted(kernel)).toBe(true);
+    executions.expectWrong(twin(), reason);
   });
 
   it("no execution refutes what is claimed of mutants", { timeout: 3_600_000 }, () => {
-    for (const kernel of [executed, onAll]) {
-      const all = printedMutantsOf(kernel);
-      expect(all.length).toBeGreaterThan(3000);
-      const wrong = all
-        .filter((_, i) => i % (isAll ? 40 : 400) === 0)
-        .filter((mutant) => {
-          const { answer, ordering } = everyLength(mutant.kernel, SHORT(2));
-          return (
-            (answer.holds && isRefuted(mutant.kernel)) || (ordering.holds && isWrong(mutant.kernel, proveOrdering))
-          );
-        });
-      expect(wrong.map(({ name }) => name)).toEqual([]);
-    }
+    executions.expectNoFalseClaims([executed, onAll], isAll ? 40 : 400);
   });
 });

@@ -128,23 +128,16 @@ function emit(
       new VectorBody(lanes, known, build, packets).region(body!, inner);
     });
   if (packets.areIn(op) && map === "fragment") {
-    // Who puts packets into an accumulator's loop has made sure that its rows are whole packets: no element is left over.
+    // Who puts packets into an accumulator's loop has made sure that its rows are whole packets, made of sums alone: all are one vector each.
     if (facts === null || hasTail)
       throw new InternalCompilerError("packets of an accumulator's rows are not whole", printKernel(kernel));
-    const addresses = isPossible(new Set());
-    if (build.constantOf(addresses) === 1) wideLoop(facts);
-    else
-      build.if(
-        addresses,
-        () => void wideLoop(facts),
-        () => void vectorLoop((first) => packets.gathered(body!, first, values, facts.isUniform)),
-      );
+    wideLoop(facts);
     return;
   }
   if (packets.areIn(op)) {
     const gathered = (): void => void vectorLoop((first) => packets.gathered(body!, first, values));
     if (facts === null) gathered();
-    else build.if(isPossible(facts.multiples), () => void wideLoop(facts), gathered);
+    else build.if(isPossible(), () => void wideLoop(facts), gathered);
     const covered = build.mul(build.div(hi, width), width);
     if (hasTail) build.for(map, [[covered, hi]], ([t]) => packets.single(body!, t!, covered, values), extra);
     return;
@@ -153,10 +146,10 @@ function emit(
     const covered = wideLoop(facts!);
     if (hasTail) scalarLoop(covered, hi);
   };
-  build.if(isPossible(facts!.multiples), wide, () => scalarLoop(lo, hi));
+  build.if(isPossible(), wide, () => scalarLoop(lo, hi));
 
-  /** What must hold so that every access of the wide loop is aligned. @param multiples of the width, which is tested */
-  function isPossible(multiples: ReadonlySet<Value>): Value {
+  /** What must hold so that every access of the wide loop is aligned. */
+  function isPossible(): Value {
     let possible: Value = build.bool(true);
     const require = (condition: Value): void => {
       possible = build.constantOf(possible) === 1 ? condition : build.binary("and", possible, condition);
@@ -169,7 +162,7 @@ function emit(
       if (isGlobal(buffer))
         require(build.op("aligned", [], { buffer: name, bytes }, { kind: "scalar", scalar: "bool" })!);
     }
-    for (const v of multiples) require(build.compare("eq", build.rem(values.get(v), width), build.constant(0)));
+    for (const v of facts!.multiples) require(build.compare("eq", build.rem(values.get(v), width), build.constant(0)));
     return possible;
   }
 }

@@ -11,8 +11,6 @@ export interface LaneFacts {
   readonly buffers: ReadonlySet<string>;
   /** Values from outside the loop that must be multiples of the width. */
   readonly multiples: ReadonlySet<Value>;
-  /** Whether a value is the same in all lanes, where those are multiples. */
-  readonly isUniform: (v: Value) => boolean;
 }
 
 /** Facts for taking `width` iterations at once, or null when the body does not allow it. */
@@ -46,8 +44,6 @@ class LaneAnalysis implements LaneFacts {
     private readonly kernel: Kernel,
     private readonly definitions: Definitions,
   ) {}
-
-  readonly isUniform = (v: Value): boolean => !this.data.has(v) && !this.consecutive.has(v);
 
   loop(loop: Op): void {
     this.variable = loop.regions[0]!.arguments[0]!;

@@ -95,13 +95,9 @@ export class Packets {
     });
   }
 
-  /**
-   * Iterations `first` and those after it that share its packets, taken lane by lane but for the packets.
-   * @param isUniform whether a value is known to be the same in all lanes, though it is computed from the variable
-   */
-  gathered(body: Region, first: Value, values: Substitution, isUniform?: (v: Value) => boolean): void {
-    const computed = dependents(body, body.arguments);
-    const varying = isUniform === undefined ? computed : new Set([...computed].filter((v) => !isUniform(v)));
+  /** Iterations `first` and those after it that share its packets, taken lane by lane but for the packets. */
+  gathered(body: Region, first: Value, values: Substitution): void {
+    const varying = dependents(body, body.arguments);
     const lanes = Array.from({ length: this.lanes }, (_, l) => {
       const inner = new Substitution(values);
       inner.set(body.arguments[0]!, this.build.add(first, this.build.constant(l)));

@@ -2,7 +2,8 @@
  * Products that are kept in memory of this rank for one loop after them alone, which sends each element to other ranks in packets. Where
  * a row is whole packets, whoever has a tile sends its elements as it would store them: nothing is kept, and no block waits for the
  * others of its rank. Packets need no order but their own, so it does not matter who sends one, nor when. In other launches, a packet
- * holds elements of two rows, which two tiles may have: the loop stays as it was.
+ * holds elements of two rows, which two tiles may have: the loop stays as it was. So it does where elements are made of more than
+ * their sums: what lies beside them may not begin where a vector may, and a packet has no other form than one vector.
  */
 import type { Builder } from "../../ir/builder.js";
 import { type Buffer, bufferOf, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js"; // prettier-ignore
@@ -74,18 +75,21 @@ function lanesOf(sends: readonly Op[], kernel: Kernel): number | null {
   return bytes.length > 0 && bytes.every((b) => b > 1) ? MOST_PACKET_BYTES / Math.min(...bytes) : null;
 }
 
-/** Whether a loop from 0 on stores each element in its place in scratch of this rank, and makes it of inputs. */
+/** Whether a loop from 0 on stores each element in its place in scratch of this rank, and makes it of sums of products of inputs alone. */
 function isInPlace(loop: Op, store: Op, kernel: Kernel, definitions: Definitions): boolean {
   const [body] = loop.regions;
-  let isOfInputs = true;
-  walk(body!, (op) => {
-    if (op.name === "load") isOfInputs &&= bufferOf(kernel, text(op, "buffer")).role === "input";
+  const goesByPlace = definitions.argumentsOf(store.operands[0]!).some((v) => body!.arguments.includes(v));
+  let isOfSums = !goesByPlace;
+  walk(body!, (op, parents) => {
+    if (op.name !== "load") return;
+    const isFactor = parents.some(({ name }) => name === "contract");
+    isOfSums &&= isFactor && bufferOf(kernel, text(op, "buffer")).role === "input";
   });
   const { indices } = memoryOperands(store);
   const isSame = indices.length === body!.arguments.length && indices.every((v, d) => v === body!.arguments[d]);
   const isFromZero = loop.operands.every((v, i) => i % 2 === 1 || definitions.constant(v) === 0);
   const isScratch = !isRemote(store) && bufferOf(kernel, text(store, "buffer")).role === "scratch";
-  return isOfInputs && isSame && isFromZero && isScratch;
+  return isOfSums && isSame && isFromZero && isScratch;
 }
 
 /** Which elements a loop over ranks sends, row by row: all of them to each rank, or to each its share of the rows, or of the columns. */
