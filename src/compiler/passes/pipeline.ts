@@ -22,6 +22,7 @@ import { asking, type Pass, reading } from "./runner.js";
 import { sendMessages } from "./send-messages.js";
 import { simplify } from "./simplify.js";
 import { storedWhereLoaded } from "./support/stored-where-loaded.js";
+import { dropUnusedBuffers } from "./support/unused.js";
 import { stageTransfers } from "./stage-transfers.js";
 import { tileContractions } from "./tile-contractions.js";
 import { unroll } from "./unroll.js";
@@ -87,6 +88,6 @@ export const PIPELINE: readonly Pass[] = [
     ...reading(["loadsInFlight", "accessBytes"], interleave),
   },
   { name: "expand-barriers", from: "device", to: "device", run: expandBarriers },
-  { name: "simplify-last", from: "device", to: "device", run: simplify },
+  { name: "simplify-last", from: "device", to: "device", run: (kernel) => dropUnusedBuffers(simplify(kernel)) },
   { name: "rematerialize", from: "device", to: "device", run: rematerialize },
 ];

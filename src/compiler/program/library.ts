@@ -19,9 +19,9 @@ import type { Requirement, Signature, SignatureTensor } from "../manifest.js";
 import type { LibraryCall, LibraryStep } from "../manifest-steps.js";
 import type { SourceFile } from "../source.js";
 import type { DType } from "../types/dtype.js";
-import { extent, type Extent, productOf, sameExtent } from "../types/extent.js";
+import { extent, type Extent, extentNames, productOf, sameExtent } from "../types/extent.js";
 import { printLayout } from "../types/layout.js";
-import { divisorOf } from "../types/requirement.js";
+import { divisorOf, requirementHolds } from "../types/requirement.js";
 import { mayBeInPlace } from "./in-place.js";
 
 export interface LibraryFile {
@@ -212,9 +212,13 @@ function substituted(e: Extent, dims: ReadonlyMap<string, Extent>): Extent {
   return extent(e.op, substituted(e.a, dims), substituted(e.b, dims));
 }
 
-/** Whether the kernel asks for it already: for the same, or that a factor of the length divides. */
+/** Whether it holds of lengths that are known, or the kernel asks for it already: for the same, or that a factor of the length divides. */
 function isImplied(r: Requirement, { requirements }: Kernel): boolean {
+  const names = [r.left, r.right].flatMap((e) => [...extentNames(e)]);
+  if (names.length === 0) return requirementHolds(r, {});
   const wanted = divisorOf(r);
+  if (wanted !== null && factorsOf(wanted.length).some((f) => typeof f === "number" && f % wanted.divisor === 0))
+    return true;
   return requirements.some((known) => {
     if (known.relation === r.relation && sameExtent(known.left, r.left) && sameExtent(known.right, r.right))
       return true;

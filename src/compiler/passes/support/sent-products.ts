@@ -114,22 +114,28 @@ function placesOf(
   };
   const is = (other: Value) => (v: Value) => isSame(v, other);
   const [down, across] = memoryOperands(load).indices as [Value, Value];
+  /** Of lengths that are known, the product is, too. */
+  const isCountOf = (height: Value, width: Value): boolean => {
+    const [count, high, wide] = [elements.operands[1]!, height, width].map((v) => definitions.constant(v));
+    if (high !== undefined && wide !== undefined) return count === high * wide;
+    return isOf(elements.operands[1]!, "mul", is(height), is(width));
+  };
   const goes = (height: Value, width: Value, byRow: Value | null, byColumn: Value | null): boolean => {
     const place = (v: Value, fn: string, share: Value | null): boolean => {
       const isWithin = (w: Value): boolean => isOf(w, fn, (x) => x === k, is(width));
       const isFirst = (w: Value): boolean => isOf(w, "mul", (x) => x === peer, is(share!));
       return share === null ? isWithin(v) : isOf(v, "add", isWithin, isFirst);
     };
-    const isCount = isOf(elements.operands[1]!, "mul", is(height), is(width));
-    return isCount && place(down, "div", byRow) && place(across, "rem", byColumn);
+    return isCountOf(height, width) && place(down, "div", byRow) && place(across, "rem", byColumn);
   };
   const found = { row: row!, column };
   if (goes(rows, columns, null, null)) return { ...found, columns, owner: null };
-  const shareOf = (length: Value): Value | null => {
-    const [a, b] = definitions.binary(elements.operands[1]!, "mul")?.operands ?? [];
-    return [a, b].find((v) => v !== undefined && isWholeShare(v, length, kernel, definitions)) ?? null;
+  /** What an index adds to the place within what goes to a rank: its number times the share of the length. */
+  const shareOf = (index: Value, length: Value): Value | null => {
+    const factors = (definitions.binary(index, "add")?.operands ?? []).flatMap((v) => definitions.binary(v, "mul")?.operands ?? []); // prettier-ignore
+    return factors.find((v) => v !== peer && isWholeShare(v, length, kernel, definitions)) ?? null;
   };
-  const [high, wide] = [shareOf(rows), shareOf(columns)];
+  const [high, wide] = [shareOf(down, rows), shareOf(across, columns)];
   if (high !== null && goes(high, columns, high, null))
     return { ...found, columns, owner: { variable: row!, share: high } };
   if (wide !== null && goes(rows, wide, null, wide))

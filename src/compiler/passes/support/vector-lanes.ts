@@ -2,7 +2,7 @@
 import type { Buffer, Kernel } from "../../ir/module.js";
 import { PACKET_BYTES, type PACKET_FORMATS } from "../../ir/ops.js";
 import { DTYPES } from "../../types/dtype.js";
-import { type Extent, extentNames } from "../../types/extent.js";
+import { type Extent, extentNames, productOf } from "../../types/extent.js";
 import type { PassOptions } from "../options.js";
 
 /**
@@ -14,11 +14,14 @@ export function vectorLanes(kernel: Kernel, options: Pick<PassOptions, "accessBy
   const moved = ["input", "output", "inout", "scratch", "packet"];
   const buffers = kernel.buffers.filter((b) => moved.includes(b.role));
   const bytes = packetFormat(kernel) === null ? options.accessBytes : PACKET_BYTES[packetFormat(kernel)!];
-  // Tables of a fixed length, such as one of splits, are not what the kernel moves.
-  const isLong = (e: Extent | undefined): boolean => e !== undefined && extentNames(e).size > 0;
+  // Tables of a few elements, such as one of splits, are not what the kernel moves.
+  const isLong = (e: Extent | undefined): boolean =>
+    typeof e === "number" ? e >= LONG : e !== undefined && extentNames(e).size > 0;
+  const most = Math.max(0, ...buffers.map(({ shape }) => countOf(shape) ?? 0));
+  const isPart = (shape: readonly Extent[]): boolean => (countOf(shape) ?? Infinity) * MANY <= most;
   // Nor is a number for each row, or for many elements: its neighbours are elsewhere, and it is asked for seldom.
   const isNarrow = ({ role, shape }: Buffer): boolean =>
-    (shape.length > 1 && !isLong(shape.at(-1))) || (role === "scratch" && shape.some(isShare));
+    (shape.length > 1 && !isLong(shape.at(-1))) || (role === "scratch" && (shape.some(isShare) || isPart(shape)));
   const far = buffers.filter((b) => b.shape.some(isLong) && !isNarrow(b));
   // Scratch that no peer touches crosses no link, and whole sectors of it are as good as whole accesses.
   const near = (b: Buffer): boolean => b.role === "scratch" && !b.symmetric;
@@ -41,6 +44,15 @@ export function packetFormat(kernel: Kernel): (typeof PACKET_FORMATS)[number] | 
   if (packets.length === 0) return null;
   return packets.every((b) => DTYPES[b.dtype].kind === "float") ? "inverted" : "epoch";
 }
+
+/** Elements, where the lengths are known. */
+function countOf(shape: readonly Extent[]): number | null {
+  const count = productOf(shape);
+  return typeof count === "number" ? count : null;
+}
+
+/** So many elements are as good as a length that nobody knows yet: models' lengths are written as numbers, too. */
+const LONG = 64;
 
 /** Elements of something, to which a length of so many times fewer has one. */
 const MANY = 16;
