@@ -272,8 +272,10 @@ function timesOf(
   unaligned: Extent,
   { shares, tileBlocks }: TileOptions,
 ): Times {
-  const [{ steps, rows }] = lengths as [ProductLengths];
-  const { m, n } = shape;
+  const [{ steps, rows, products }] = lengths as [ProductLengths];
+  const { m } = shape;
+  // A pair's two tiles are multiplied, put and added one after the other.
+  const n = shape.n * products;
   const more = extent("mul", unaligned, (m + n) * UNALIGNED);
   const columns = sumOf(lengths.map((l) => extent("mul", extent("div", productOf(l.loop), extent("max", l.rows, 1)), l.products))); // prettier-ignore
   const floor = extent("div", extent("mul", steps, extent("add", rows, columns)), FROM_MEMORY);
@@ -283,7 +285,7 @@ function timesOf(
   const step = extent("add", stepOf(n), more);
   return {
     uncut: extent("max", extent("mul", steps, all), floor),
-    plan: shares === null ? null : sharePlan({ tiles, rows, steps, step, floor }, tileBlocks, shape, shares),
+    plan: shares === null ? null : sharePlan({ tiles, rows, steps, step, floor }, tileBlocks, { m, n }, shares),
   };
 }
 
