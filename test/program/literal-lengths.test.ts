@@ -21,10 +21,10 @@ const compiled = (file: string, text: string): CompileResult =>
 const workOf = (kernel: Kernel, dims: DimValues): unknown => {
   const { stretches } = workOfRank(kernel, 0, dims);
   const sums = (of: (s: (typeof stretches)[number]) => readonly number[]): number[] =>
-    stretches.map(of).reduce((all, one) => all.map((x, i) => x + one[i]!));
+    stretches.map((s) => [...of(s)]).reduce((all, one) => all.map((x, i) => x + one[i]!));
   return {
     ...{ loaded: sums((s) => s.loaded), stored: sums((s) => s.stored) },
-    products: sums((s) => [s.tensorOps, s.tiles.all, s.tiles.loaded]),
+    products: sums((s) => [s.tensorOps, s.tiles?.all ?? 0, s.tiles?.loaded ?? 0]),
   };
 };
 

@@ -15,6 +15,7 @@ import { mapRows } from "./map-rows.js";
 import { pairProducts } from "./pair-products.js";
 import { raiseProducts } from "./raise-products.js";
 import { rematerialize } from "./rematerialize.js";
+import { mergeDims } from "./merge-dims.js";
 import { overlapExchanges } from "./overlap-exchanges.js";
 import { overlapMessages } from "./overlap-messages.js";
 import { rotatePeers } from "./rotate-peers.js";
@@ -31,6 +32,7 @@ import { vectorize } from "./vectorize.js";
 
 export const PIPELINE: readonly Pass[] = [
   { name: "simplify-tensors", from: "tensor", to: "tensor", run: simplify },
+  { name: "merge-dims", from: "tensor", to: "tensor", run: mergeDims },
   { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["algorithm"], chooseAlgorithms) },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },

@@ -3,7 +3,7 @@
  * differ the crossover is looked for. A kernel that gains little wherever it is the fastest is left out: each costs
  * every rank memory for its flags and time to load.
  */
-import { bufferOf, type Kernel, multiplies } from "../ir/module.js";
+import { bufferOf, isParameter, type Kernel, multiplies } from "../ir/module.js";
 import { predict, predictCopies, type Prediction } from "../machine/cost.js";
 import type { Machine } from "../machine/machines.js";
 import { predictMessages } from "../machine/messages.js";
@@ -368,24 +368,31 @@ const LONGEST_ROW_OF_PRODUCTS = 8192;
 /**
  * Dimensions at which a kernel has the size. Those that do not matter for it are of the same order. Rows have a power of two of elements,
  * as nearly all have: others are accessed one by one. What multiplies has as many rows as it takes, of matrices that are as large for few
- * of them.
+ * of them; what its rows are made of does not matter.
  */
 export function dimsOf(kernel: Kernel, by: Extent, size: number): Record<string, number> {
   const names = [...extentNames(by)];
-  const rest = names.slice(1);
   const isProduct = multiplies(kernel);
+  const [first] = names;
+  const rest = names.slice(1);
+  const rows = isProduct ? rest.filter((name) => isOfRows(name, first!, kernel)) : [];
   const root = Math.floor(size ** (1 / Math.max(1, names.length)));
   const longest = isProduct ? LONGEST_ROW_OF_PRODUCTS : LONGEST_ROW;
   const each = isProduct ? longest : 2 ** Math.floor(Math.log2(Math.max(1, Math.min(longest, root))));
   const dims: Record<string, number> = Object.fromEntries(
-    kernel.dims.map((name) => [name, rest.includes(name) ? each : longest]),
+    kernel.dims.map((name) => [name, rows.includes(name) ? 1 : rest.includes(name) ? each : longest]),
   );
-  const [first] = names;
   if (first !== undefined) {
     const others = evaluateExtent(by, { ...dims, [first]: 1 });
     dims[first] = Math.max(1, Math.round(size / Math.max(1, others)));
   }
   return fitDims(kernel.requirements, dims, new Set(kernel.dims));
+}
+
+/** Whether tensors have this dimension nowhere but as a part of their rows, which `first` counts, too. */
+function isOfRows(name: string, first: string, { buffers }: Kernel): boolean {
+  const lengths = buffers.filter(isParameter).flatMap(({ shape }) => shape.map((e) => extentNames(e)));
+  return lengths.every((names) => !names.has(name) || names.has(first));
 }
 
 /** The most elements that a launch may have, from the extent itself or the requirements; null if they do not say. */

@@ -9,6 +9,7 @@ import type { Builder } from "../../ir/builder.js";
 import { isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
 import { definitionOf } from "../../ir/ops.js";
 import { rewriteOps, Substitution, walk } from "../../ir/visit.js";
+import { divisorOf } from "../../types/requirement.js";
 import type { Definitions } from "./analysis.js";
 import { buffersOf, isBarrier, isRanksShare } from "./product-movers.js";
 
@@ -141,17 +142,28 @@ export function isWholeShare(
   if (one !== undefined && all !== undefined) return one * world === all;
   const [whole, ranks] = definitions.binary(share, "div")?.operands ?? [];
   if (whole === undefined || definitions.constant(ranks!) !== world) return false;
-  const dim = definitions.of(whole);
-  const isDivided = requirements.some(
-    ({ left, relation, right }) =>
-      relation === "eq" &&
-      right === 0 &&
-      typeof left === "object" &&
-      left.op === "mod" &&
-      left.a === dim?.attributes["name"] &&
-      left.b === world,
+  return definitions.key(whole) === definitions.key(length) && isMultiple(whole, world, requirements, definitions);
+}
+
+/** Whether a requirement says that so many divide the length, or one of its factors. */
+function isMultiple(
+  length: Value,
+  parts: number,
+  requirements: Kernel["requirements"],
+  definitions: Definitions,
+): boolean {
+  const dim = definitions.of(length);
+  const factors = definitions.binary(length, "mul")?.operands ?? [];
+  if (factors.length > 0) return factors.some((v) => isMultiple(v, parts, requirements, definitions));
+  const known = definitions.constant(length);
+  if (known !== undefined) return known % parts === 0;
+  return (
+    dim?.name === "dim" &&
+    requirements.some((r) => {
+      const held = divisorOf(r);
+      return held !== null && held.length === dim.attributes["name"] && held.divisor % parts === 0;
+    })
   );
-  return dim?.name === "dim" && isDivided && definitions.key(whole) === definitions.key(length);
 }
 
 function isMinimum(v: Value, of: (a: Value, b: Value) => boolean, definitions: Definitions): boolean {
