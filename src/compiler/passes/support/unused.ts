@@ -31,7 +31,8 @@ export function dropUnused(kernel: Kernel): Kernel {
 export function dropUnusedBuffers(kernel: Kernel): Kernel {
   const named = new Set<unknown>();
   walkKernel(kernel, (op) => Object.values(op.attributes).forEach((value) => named.add(value)));
-  const isKept = (b: Kernel["buffers"][number]): boolean => isParameter(b) || b.memory !== undefined || named.has(b.name);
+  const isKept = (b: Kernel["buffers"][number]): boolean =>
+    isParameter(b) || b.memory !== undefined || named.has(b.name);
   return { ...kernel, buffers: kernel.buffers.filter(isKept) };
 }
 
