@@ -147,7 +147,7 @@ export class Fields {
 
   /**
    * What stands for a sum, one product after the other, of which each product is `standInOfTwo` of its factors in their order, and each sum that of the
-   * one before and the product. The same as these, without a value for each: products of tiles have millions.
+   * one before and the product; a product of 0 has no part in it. The same as these, without a value for each: products of tiles have millions.
    * @param from the sum before
    * @param first place of the first factors
    */
@@ -155,8 +155,8 @@ export class Fields {
     product: number,
     sum: number,
     from: Residues,
-    a: readonly Residues[],
-    b: readonly Residues[],
+    a: readonly (Residues | 0)[],
+    b: readonly (Residues | 0)[],
     first: number,
   ): Residues {
     const { p, q, r } = this;
@@ -169,9 +169,11 @@ export class Fields {
     const sumC = mixed((mixed((sum + 0x3c6ef372) | 0) ^ m) + n);
     let { p: inP, q: inQ, r: inR } = from;
     for (let i = first; i < a.length; i++) {
-      const isInOrder = (a[i]!.p - b[i]!.p || a[i]!.q - b[i]!.q || a[i]!.r - b[i]!.r) <= 0;
-      const x = isInOrder ? a[i]! : b[i]!;
-      const y = isInOrder ? b[i]! : a[i]!;
+      const [u, v] = [a[i]!, b[i]!];
+      if (u === 0 || v === 0) continue;
+      const isInOrder = (u.p - v.p || u.q - v.q || u.r - v.r) <= 0;
+      const x = isInOrder ? u : v;
+      const y = isInOrder ? v : u;
       const ofP = within(afterSecond(afterFirst(productA, x.p, x.q, x.r), y.p, y.q, y.r), p);
       const ofQ = within(afterSecond(afterFirst(productB, x.r, x.p, x.q), y.r, y.p, y.q), q);
       const ofR = within(afterSecond(afterFirst(productC, x.q, x.r, x.p), y.q, y.r, y.p), r);

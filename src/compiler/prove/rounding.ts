@@ -165,8 +165,19 @@ export class RoundingAlgebra extends FieldAlgebra {
     return this.areBits ? decode(to, encode(to, x)) : x;
   }
 
+  /**
+   * Whether a sum stays as it is where a product is added: one of 0, as tiles hold behind the ends of rows, and of what is finite is a zero.
+   * @param mayBeNegativeZero whether the sum may be -0
+   */
+  private isUnchangedBy(mayBeNegativeZero: boolean, a: Number_, b: Number_): boolean {
+    if ((a !== 0 && b !== 0) || (this.areBits && mayBeNegativeZero)) return false;
+    const other = a === 0 ? b : a;
+    return typeof other !== "number" || Number.isFinite(other);
+  }
+
   /** A product that is added without being rounded before. */
   fused(total: Number_, a: Number_, b: Number_): Number_ {
+    if (this.isUnchangedBy(this.mayBeNegativeZero(total), a, b)) return total;
     const float = this.fusedInTurn(total, [a], [b], 0);
     if (float !== null) return float;
     const product = this.mul(a, b);
@@ -175,21 +186,25 @@ export class RoundingAlgebra extends FieldAlgebra {
   }
 
   /**
-   * Such products of floats without a sign to take out, added one after the other from a place on; null where one of them has to be looked at by itself. Products of tiles have so
-   * many that nothing is made for one.
+   * Such products of floats without a sign to take out, and of zeros, added one after the other from a place on; null where one of them has to be looked at by itself. Products of tiles
+   * have so many that nothing is made for one.
    */
   fusedInTurn(total: Number_, a: Factors, b: Factors, first: number): Float | null {
     if (!(total instanceof Float) || this.makings !== null) return null;
     let { mayBeNegativeZero } = total;
+    let isUnchanged = true;
     for (let k = first; k < a.length; k++) {
       const [x, y] = [a[k]!, b[k]!];
+      if (this.isUnchangedBy(mayBeNegativeZero, x, y)) continue;
       if (!(x instanceof Float && y instanceof Float) || x.opposite !== null || y.opposite !== null) return null;
       mayBeNegativeZero &&= x !== y;
+      isUnchanged = false;
     }
+    if (isUnchanged) return total;
     const [product, sum] = [this.tag("·"), this.tag("+ ·")];
     const { fields } = this;
     return new Float(
-      fields.sumInTurn(product, sum, total, a as readonly Float[], b as readonly Float[], first),
+      fields.sumInTurn(product, sum, total, a as readonly (Float | 0)[], b as readonly (Float | 0)[], first),
       null,
       mayBeNegativeZero,
       false,
@@ -276,7 +291,7 @@ class OrderedTotal implements Accumulator {
 
   addProducts(a: Factors, b: Factors): void {
     let k = 0;
-    if (this.total === 0 && a.length > 0) this.addProduct(a[k]!, b[k++]!);
+    for (; k < a.length && this.total === 0; k++) this.addProduct(a[k]!, b[k]!);
     const total = this.algebra.fusedInTurn(this.total, a, b, k);
     if (total !== null) this.total = total;
     else for (; k < a.length; k++) this.addProduct(a[k]!, b[k]!);
