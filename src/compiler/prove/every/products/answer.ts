@@ -4,7 +4,8 @@ import type { SignatureTensor } from "../../../manifest.js";
 import type { Layout } from "../../../types/layout.js";
 import { NotShown } from "../conditions.js";
 import { expect } from "./follow.js";
-import { type Factors, type Made, specified, SUM, wordsOf } from "./made.js";
+import { type Factor, type Factors, type Made, specified, SUM, wordsOf } from "./made.js";
+import { turnedBack } from "./rings.js";
 
 /**
  * The output is as specified: the same function of the sum, where the factors and all else that it is made of lie as it does.
@@ -12,6 +13,9 @@ import { type Factors, type Made, specified, SUM, wordsOf } from "./made.js";
  */
 export function checkAnswer(kernel: Kernel, loop: Op, made: Made, factors: Factors, isGathered: boolean): void {
   const [left, right, twin = right] = factors;
+  /** Of a factor: the dimension of the result that its rows go along, and its columns. */
+  const along = (rows: number | null, columns: number | null, { isTurned }: Factor): readonly (number | null)[] =>
+    turnedBack<number | null>([rows, columns], isTurned);
   const [specification] = kernel.specification;
   if (specification == null) return;
   if (specification.kind === "elements") throw new NotShown("what an element must be is said of ranks", loop.span);
@@ -25,17 +29,17 @@ export function checkAnswer(kernel: Kernel, loop: Op, made: Made, factors: Facto
   if (isGathered) {
     // Ranks go through tiles in orders of their own, so what all have may differ in roundings.
     const isCut = layout.axis === undefined && layout.kind === "sharded" && layout.dim === 1;
-    const { layout: rows } = inputOf(left);
+    const { layout: rows } = inputOf(left.name);
     const isOfRows = rows.axis === undefined && rows.kind === "sharded" && rows.dim === 0;
     expect(
-      isCut && isOfRows && liesAs(right, [null, 1]) && liesAs(twin, [null, 1]),
+      isCut && isOfRows && !left.isTurned && [right, twin].every((f) => liesAs(f.name, along(null, 1, f))),
       "the factors do not lie as the product does",
       loop,
     );
   }
   const lies = isPart
     ? isPartOfDepth(kernel, [left, right])
-    : liesAs(left, [0, null]) && liesAs(right, [null, 1]) && liesAs(twin, [null, 1]);
+    : liesAs(left.name, along(0, null, left)) && [right, twin].every((f) => liesAs(f.name, along(null, 1, f)));
   expect(isGathered || lies, "the factors do not lie as the product does", loop);
   const has = (name: string): boolean => {
     const input = inputOf(name);
@@ -46,10 +50,10 @@ export function checkAnswer(kernel: Kernel, loop: Op, made: Made, factors: Facto
 }
 
 /** Whether each rank has a part of the depth of a product. */
-export function isPartOfDepth({ inputs }: Kernel, [left, right]: readonly [string, string]): boolean {
-  const isCut = (name: string, dim: number): boolean => {
+export function isPartOfDepth({ inputs }: Kernel, [left, right]: readonly [Factor, Factor]): boolean {
+  const isCut = ({ name, isTurned }: Factor, dim: number): boolean => {
     const { layout } = inputs.find((t) => t.name === name)!;
-    return layout.axis === undefined && layout.kind === "sharded" && layout.dim === dim;
+    return layout.axis === undefined && layout.kind === "sharded" && layout.dim === (isTurned ? 1 - dim : dim);
   };
   return isCut(left, 1) && isCut(right, 0);
 }

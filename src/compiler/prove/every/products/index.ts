@@ -22,7 +22,7 @@ import { Parts } from "./parts.js";
 import { Pieces } from "./pieces.js";
 import { type Extent3, isPlaceOf, type Plan, planOf } from "./plan.js";
 import type { WithoutProducts } from "./replaced.js";
-import { type Brought, brought, summed, type Summed } from "./rings.js";
+import { type Brought, brought, summed, type Summed, turnedBack } from "./rings.js";
 import { LENGTH } from "./sending.js";
 import { checkBegin, checkCounted, readLaunches, through, Ways } from "./shared.js";
 
@@ -127,6 +127,10 @@ class Product {
   ) {
     const [output, ...others] = follow.kernel.outputs;
     if (output === undefined || others.length > 0) throw new NotShown("a product has several outputs", NO_SPAN);
+    // What is said of inputs and outputs here is said of the dimensions that the signature gives them.
+    const { inputs, outputs } = follow.kernel;
+    const isAsSigned = [...inputs, ...outputs].every(({ name, shape }) => follow.shape(name).length === shape.length);
+    if (!isAsSigned) throw new NotShown("dimensions of a product that are one in memory are not followed", NO_SPAN);
     this.output = output;
     this.launches = new Launches(follow);
     this.pieces = new Pieces(follow, this.launches, known);
@@ -287,6 +291,7 @@ class Product {
     // Positions of all iterations are counted in one way.
     this.known.alike(`stages of ${roles.span.start} ${ring}`, JSON.stringify(stages), roles);
     const { width, height, depth } = stages;
+    const { left: isLeftTurned, right: isTurned } = stages.isTurned;
     const [rows, all, deep] = this.lengths(roles, tiles.left, tiles.right, stages);
     // Both products of a pair are of the output's shape.
     if (tiles.twin !== null) this.lengths(roles, tiles.left, tiles.twin, stages);
@@ -307,8 +312,9 @@ class Product {
     const { row, column } = tiles;
     const { accumulator, twin } = stages;
     const tile: Tile = { accumulator, twin, height, width, columns, row, column, rows, all };
-    const left = gathering?.of.own ?? tiles.left;
-    const factors: Factors = tiles.twin === null ? [left, tiles.right] : [left, tiles.right, tiles.twin];
+    const left = { name: gathering?.of.own ?? tiles.left, isTurned: isLeftTurned };
+    const right = { name: tiles.right, isTurned };
+    const factors: Factors = tiles.twin === null ? [left, right] : [left, right, { name: tiles.twin, isTurned }];
     return { consuming, steps, t, tile, plan, extent, factors };
   }
 
@@ -369,7 +375,7 @@ class Product {
     roles: Op,
     left: string,
     right: string,
-    { a, b, accumulator, twin: second }: Summed["stages"],
+    { a, b, accumulator, twin: second, isTurned }: Summed["stages"],
   ): readonly [Form, Form, Form] {
     const { follow, output } = this;
     // What ranks make of a product together has a shape of its own.
@@ -380,7 +386,9 @@ class Product {
       "a product of other than matrices is not followed",
       roles,
     );
-    const [[m, k], [depth, n], [rows, columns]] = shapes as [[Form, Form], [Form, Form], [Form, Form]];
+    const [of, by, [rows, columns]] = shapes as unknown as [[Form, Form], [Form, Form], [Form, Form]];
+    const [m, k] = turnedBack(of, isTurned.left);
+    const [depth, n] = turnedBack(by, isTurned.right);
     const fits = (!isAlone || (equal(m, rows) && equal(n, columns))) && equal(k, depth);
     expect(fits, "a product of parts of matrices is not followed", roles);
     const { kernel } = follow;

@@ -21,8 +21,14 @@ export type Made =
 export const SUM: Made = { kind: "sum" };
 export const TWIN_SUM: Made = { kind: "sum", isTwin: true };
 
+/** An input that is multiplied; turned, its rows and columns change places before. */
+export interface Factor {
+  readonly name: string;
+  readonly isTurned: boolean;
+}
+
 /** The factors of a product, and the right one of its twin, where it has one. */
-export type Factors = readonly [left: string, right: string, twin?: string];
+export type Factors = readonly [left: Factor, right: Factor, twin?: Factor];
 
 /** One text for what is the same to the last bit. */
 export function textOf(made: Made): string {
@@ -132,7 +138,7 @@ export function specified(s: Specification, factors: Factors, has: (name: string
 /** The same specification over an input that the product lies in. @throws NotShown where something else is made of the factors */
 export function withProduct(
   s: Specification,
-  factors: readonly [string, string],
+  factors: readonly [Factor, Factor],
   product: string,
   op: Op,
 ): Specification {
@@ -142,7 +148,7 @@ export function withProduct(
     case "scalar":
       return s;
     case "input":
-      if (factors.includes(s.name)) break;
+      if (factors.some(({ name }) => name === s.name)) break;
       return s;
     case "rounded":
     case "cast":
@@ -162,5 +168,10 @@ export function withProduct(
 }
 
 function isProductOf(s: Specification & { readonly kind: "matmul" }, [a, b]: Factors): boolean {
-  return s.a.kind === "input" && s.b.kind === "input" && s.a.name === a && s.b.name === b;
+  return isFactor(s.a, a) && isFactor(s.b, b);
+}
+
+function isFactor(s: Specification, { name, isTurned }: Factor): boolean {
+  if (!isTurned) return s.kind === "input" && s.name === name;
+  return s.kind === "permute" && s.order.join() === "1,0" && s.a.kind === "input" && s.a.name === name;
 }

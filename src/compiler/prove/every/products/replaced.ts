@@ -9,15 +9,16 @@ import { problemsOf } from "../../../ir/verify.js";
 import { buffersNamed, copyOp, Substitution } from "../../../ir/visit.js";
 import { definitionOf } from "../../../ir/ops.js";
 import type { SignatureTensor } from "../../../manifest.js";
-import type { DimValues } from "../../../types/extent.js";
+import type { DimValues, Extent } from "../../../types/extent.js";
 import { NotShown } from "../conditions.js";
 import { equal, factors, type Form, keyOf, plus, product, scaled, ZERO } from "../forms.js";
 import { isPartOfDepth } from "./answer.js";
 import { expect, type Makers } from "./follow.js";
 import type { InPlace, Kept, Sent, Staged } from "./leaving.js";
-import { type Made, withProduct } from "./made.js";
+import { type Factor, type Made, withProduct } from "./made.js";
 import { DIM, type Numbers } from "./numbers.js";
 import type { InPackets } from "./packets.js";
+import { turnedBack } from "./rings.js";
 
 /** What the tiles of one rank come to. */
 export interface Tiles {
@@ -34,7 +35,7 @@ export interface Replaced {
   readonly ops: readonly Op[];
   readonly roles: Op;
   readonly tiles: readonly Tiles[];
-  readonly factors: readonly [string, string];
+  readonly factors: readonly [Factor, Factor];
   /** Rows and columns of the product. */
   readonly rows: Form;
   readonly all: Form;
@@ -79,11 +80,10 @@ class Replacement {
     }
     expect(isPartOfDepth(kernel, of), "the factors do not lie as the product does", roles);
     const body = { arguments: [], ops: this.b.ops };
-    const [left, right] = of.map((name) => kernel.inputs.find((t) => t.name === name)!) as [
-      SignatureTensor,
-      SignatureTensor,
-    ];
-    const shape = [left.shape[0]!, right.shape[1]!];
+    const [[rows], [, columns]] = of.map(({ name, isTurned }) =>
+      turnedBack(kernel.inputs.find((t) => t.name === name)!.shape as [Extent, Extent], isTurned),
+    ) as [readonly [Extent, Extent], readonly [Extent, Extent]];
+    const shape = [rows, columns];
     const input: SignatureTensor = {
       name: this.name,
       dtype: "f32",
@@ -93,7 +93,9 @@ class Replacement {
     };
     const used = new Set(body.ops.flatMap(buffersNamed));
     const names = new Set([...kernel.inputs, ...kernel.outputs].map((t) => t.name));
-    const buffers = kernel.buffers.filter((b) => !of.includes(b.name) && (used.has(b.name) || names.has(b.name)));
+    const buffers = kernel.buffers.filter(
+      (b) => !of.some(({ name }) => name === b.name) && (used.has(b.name) || names.has(b.name)),
+    );
     const specification = kernel.specification.map((s) => {
       if (s === null) return null;
       if (s.kind === "elements") throw new NotShown("what an element must be is said of ranks", roles.span);
@@ -101,7 +103,7 @@ class Replacement {
     });
     const made: Kernel = {
       ...kernel,
-      inputs: [input, ...kernel.inputs.filter((t) => !of.includes(t.name))],
+      inputs: [input, ...kernel.inputs.filter((t) => !of.some(({ name }) => name === t.name))],
       specification,
       buffers: [{ name: this.name, role: "input", dtype: "f32", shape, symmetric: false }, ...buffers],
       body,

@@ -1,5 +1,5 @@
 /** What goes through the ring of a product's stages in one iteration: the producer fills what the consumers multiply, position by position. */
-import { isRemote, type Op, text } from "../../../ir/module.js";
+import { isRemote, type Op, text, type Value } from "../../../ir/module.js";
 import { tileOperands } from "../../../ir/tile-window.js";
 import { constant, equal, type Form, minus, ONE, plus, scaled } from "../forms.js";
 import { argumentOf, expect, type Follow, Steps } from "./follow.js";
@@ -18,6 +18,8 @@ export interface Stages {
   readonly height: number;
   readonly width: number;
   readonly depth: number;
+  /** Whether stages hold tiles of a factor with its rows and columns the other way round. */
+  readonly isTurned: { readonly left: boolean; readonly right: boolean };
 }
 
 /** What an iteration adds up. */
@@ -96,10 +98,13 @@ export function summed(follow: Follow, steps: Steps, ring: string): Summed {
 
 function stagesOf(follow: Follow, mma: Op, ring: string): Stages {
   const { accumulator, a, b, twin, transposed, scaleA, scaleB } = mma.attributes as Readonly<Record<string, string>>;
-  const isPlain = [transposed, scaleA, scaleB].every((x) => x === undefined || x === "");
-  expect(isPlain, "a product of scaled or transposed tiles is not followed", mma);
-  const [count, height, depth] = follow.fixed(a!) as readonly [number, number, number];
-  const [countB, depthB, width] = follow.fixed(b!) as readonly [number, number, number];
+  const isPlain = [scaleA, scaleB].every((x) => x === undefined || x === "");
+  expect(isPlain, "a product of scaled tiles is not followed", mma);
+  const isTurned = { left: (transposed ?? "").includes("a"), right: (transposed ?? "").includes("b") };
+  const [count, ...leftTile] = follow.fixed(a!) as readonly [number, number, number];
+  const [countB, ...rightTile] = follow.fixed(b!) as readonly [number, number, number];
+  const [height, depth] = turnedBack(leftTile, isTurned.left);
+  const [depthB, width] = turnedBack(rightTile, isTurned.right);
   const [rows, columns] = follow.fixed(accumulator!) as readonly [number, number];
   const [positions] = follow.fixed(ring) as readonly [number];
   const isPair = twin !== undefined;
@@ -113,7 +118,12 @@ function stagesOf(follow: Follow, mma: Op, ring: string): Stages {
     columns === width;
   // With one stage, a producer would wait for the release that comes behind what it is to bring.
   expect(fits && a !== b && positions >= 2, "the tiles of a product do not fit together", mma);
-  return { ring, a: a!, b: b!, accumulator: accumulator!, twin: twin ?? null, count, height, width, depth };
+  return { ring, a: a!, b: b!, accumulator: accumulator!, twin: twin ?? null, count, height, width, depth, isTurned };
+}
+
+/** Rows and columns of a factor, of which a pair has the columns first where it is turned. */
+export function turnedBack<T>([first, second]: readonly [T, T], isTurned: boolean): readonly [T, T] {
+  return isTurned ? [second, first] : [first, second];
 }
 
 /** Whether a value is the stage of a position. @param of how many tiles of the buffer one has, and which it is */
@@ -223,17 +233,23 @@ export function broughtSlices(
     );
     return operands;
   };
-  const [left, ownLeft] = lefts.map((op) => tile(op, stages.a).indices.map((v) => follow.of(v)) as [Form, Form]);
+  const { isTurned } = stages;
+  const placeOf = (indices: readonly Value[], turned: boolean): readonly [Form, Form] =>
+    turnedBack(indices.map((v) => follow.of(v)) as [Form, Form], turned);
+  expect(gathered === null || !isTurned.left, "a gathered factor is turned", a);
+  const [left, ownLeft] = lefts.map((op) => placeOf(tile(op, stages.a).indices, isTurned.left));
   const [right, twin] = rights.map((op, i) => tile(op, stages.b, [rights.length, i]));
-  // Rows of the left one that are not there make rows of the product that nobody asks for; a row of the right one is of the depth, and must be zero.
-  const isWhole = lefts.every((op) => !("limit" in op.attributes));
+  // What goes along the result makes rows and columns of it that nobody asks for, where it is not there; what goes along the depth must be zero.
+  const isWhole = lefts.every(({ attributes }) => !("limit" in attributes) && !(isTurned.left && attributes["spare"] === true)); // prettier-ignore
+  const limited = isTurned.right ? "rows" : "columns";
   const isZeroed =
-    isWhole && rights.every(({ attributes }) => attributes["spare"] !== true && attributes["limit"] !== "rows");
+    isWhole &&
+    rights.every(({ attributes: { spare, limit = limited } }) => limit === limited && (isTurned.right || spare !== true)); // prettier-ignore
   expect(isZeroed, "what is behind the end of the depth is not zero", b);
   const [row, x] = left!;
-  const [y, column] = right!.indices.map((v) => follow.of(v)) as [Form, Form];
+  const [y, column] = placeOf(right!.indices, isTurned.right);
   if (twin !== undefined) {
-    const isAlike = twin.indices.every((v, d) => equal(follow.of(v), [y, column][d]!));
+    const isAlike = placeOf(twin.indices, isTurned.right).every((f, d) => equal(f, [y, column][d]!));
     expect(isAlike && right!.limit === null && twin.limit === null, "tiles of a pair are not copied alike", second!);
   }
   const isDeep = equal(x, at) && (ownLeft === undefined || equal(ownLeft[1], at));
