@@ -3,7 +3,7 @@
  * or missing. None is claimed to be right, or ordered, for every length that is not at one of some lengths.
  */
 import { describe, expect, it } from "vitest";
-import { type CompileOptions, type DimValues, withMapping } from "../../src/compiler/index.js";
+import { compile, type CompileOptions, type DimValues, withMapping } from "../../src/compiler/index.js";
 import type { Kernel } from "../../src/compiler/ir/module.js";
 import {
   everyLength,
@@ -111,6 +111,32 @@ describe("kernels that differ from the one that was proved", () => {
       expect(mutants.length).toBeGreaterThanOrEqual(25);
       expect(claimed).toBeLessThan(mutants.length / 4);
     });
+});
+
+/**
+ * A loop of which each iteration stores several runs of elements, as far apart as all blocks have: what one of them stores may lack the
+ * block that the others go by.
+ */
+describe("kernels whose loops store several runs of elements", () => {
+  const PROGRAMS = [
+    [
+      "a sum and what all have",
+      "x: T[n] partial(sum), r: T[n] replicated) -> y: T[n] replicated { y = all_reduce(x) + r }",
+    ],
+    ["what is gathered", "x: T[n] sharded(0)) -> y: T[n] replicated { y = all_gather(x, dim: 0) * 2.0 }"],
+  ] as const;
+  it.each(PROGRAMS)("%s: of no operand that is another is more claimed than executions show", (_, text) => {
+    const whole = compile(`collective f(${text}`, { ranks: 2, dtype: "bf16" });
+    for (const compiled of [whole.variants[0]!.compiled, whole.variants.at(-1)!.compiled]) {
+      const { kernel } = withMapping(compiled, PROOF_MAPPING);
+      const mutants = printedMutantsOf(kernel!).filter(({ name }) => /^binary .*operand 0$/.test(name));
+      expect(mutants.length).toBeGreaterThan(20);
+      const wrong = mutants
+        .filter(({ kernel: k }) => everyLength(k, [{ n: 32 }]).answer.holds)
+        .filter(({ kernel: k }) => [42, 432].some((n) => proveAnswer(k, { dims: { n } }).status === "wrong"));
+      expect(wrong.map((m) => m.name)).toEqual([]);
+    }
+  });
 });
 
 /** Kernels that go through rows in rounds, of which the ordering alone is claimed: how many rows a round has, and rows that it goes through in parts. */

@@ -247,7 +247,8 @@ function pieceOf(stores: readonly StoreAt[], way: Way): Piece {
   const [{ seen, at: first }] = stores as [StoreAt];
   const { op } = seen.access;
   const aparts = stores.map(({ at, seen: { access } }) => {
-    const same = [...access.index].every(([key, n]) => !isLoopKey(key, seen) || seen.access.index.get(key) === n);
+    const keys = [...access.index.keys(), ...seen.access.index.keys()].filter((key) => isLoopKey(key, seen));
+    const same = keys.every((key) => access.index.get(key) === seen.access.index.get(key));
     if (!same) throw new NotShown("stores of one loop lie apart by a length", op.span);
     return minus(at, first);
   });
