@@ -24,6 +24,7 @@ import { examples } from "./examples.js";
 import { type Io, paletteOf } from "./io.js";
 import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
 import { type DTypeChoice, listOf, parseArch, parseDTypes, shared, wholeNumber } from "./options.js";
+import { filesOf } from "./source-file.js";
 
 interface BuildOptions {
   readonly ranks?: readonly number[];
@@ -50,7 +51,7 @@ const tuned = tunedFromDisk();
 export function buildCommand(io: Io): Command {
   return new Command("build")
     .description("Compile collectives ahead of time for hosts that have neither collc nor Node. Needs NVRTC, no GPU.")
-    .argument("[files...]", "programs; every collective in them is built")
+    .argument("[files...]", "programs, or folders of them; every collective in them is built")
     .addOption(shared.rankList("(default: 4, or those of --mesh)"))
     .addOption(shared.mesh())
     .addOption(shared.reach())
@@ -113,7 +114,7 @@ function parsePrefix(text: string): string {
 }
 
 async function build(io: Io, files: readonly string[], options: BuildOptions): Promise<void> {
-  const chosen = files.map((path) => selectCollectives(io, path, null));
+  const chosen = filesOf(files, io).map((path) => selectCollectives(io, path, null));
   const sources = new Sources(
     chosen.map((selected) => selected.file),
     options.root,

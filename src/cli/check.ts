@@ -1,8 +1,7 @@
 /** `collc check`: what is wrong with a program, for every number of ranks that was asked for. */
-import { existsSync, statSync } from "node:fs";
 import { Command, Option } from "commander";
 import type { DimValues, Printable } from "../compiler/index.js";
-import { exitCodes, UsageError } from "../runtime/errors.js";
+import { exitCodes } from "../runtime/errors.js";
 import { ranksOfReach } from "../runtime/reach.js";
 import { type Case, type CaseOptions, type Diagnosis, diagnose } from "./check-cases.js";
 import { type FileReport, printReport, reportOf, reportToJson } from "./check-report.js";
@@ -15,7 +14,7 @@ import { type MeshChoice, ranksOfMesh } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
 import { DEFAULT_SCHEDULES, type Inquiry, type Job, namedFor, stepsLine } from "./proofs.js";
-import { programFiles, type ProgramText, readProgram } from "./source-file.js";
+import { namedPrograms, type ProgramText, readProgram } from "./source-file.js";
 
 const DEFAULT_RANKS: readonly number[] = [2, 4];
 
@@ -39,8 +38,11 @@ export function checkCommand(io: Io): Command {
     .description(
       "Report what is wrong with a program: compile it, prove its answer and its ordering, run it under hostile schedules. All of it is about the dtypes of --dtype (bf16 where it says none), as the lines on proofs say, and about no others.",
     )
-    .argument("<file>", "program, a folder of them, or - for standard input")
-    .argument("[name]", "collective to check (default: all in the file)")
+    .usage("[options] <files...> [name]")
+    .argument(
+      "<files...>",
+      "programs, folders of them, or - for standard input; behind one file, the name of a collective in it (default: all)",
+    )
     .addOption(
       shared.rankList(`(default: ${DEFAULT_RANKS.join(",")}, with a mesh 6 as well; or those of --mesh or --reach)`),
     )
@@ -80,22 +82,18 @@ export function checkCommand(io: Io): Command {
         ["collc check my.coll --mesh 2x4", "a collective with a mesh, on 8 ranks"],
         ["collc check my.coll --ranks 4 --reach 2x2", "as two hosts of two GPUs run it"],
         ["collc check kernels --ranks 2,4,8", "all programs of a folder"],
+        ["collc check *.coll kernels/*/ring.coll", "several files"],
         ["collc check my.coll --json", "for editors and build systems"],
       ),
     )
-    .action((file: string, name: string | undefined, options: CheckOptions) =>
-      withProgress(io, (progress) => check(io, progress, file, name, options)),
+    .action((given: string[], options: CheckOptions) =>
+      withProgress(io, (progress) => check(io, progress, given, options)),
     );
 }
 
-async function check(
-  io: Io,
-  progress: Progress,
-  path: string,
-  name: string | undefined,
-  options: CheckOptions,
-): Promise<void> {
-  const programs = programsOf(path, name, io);
+async function check(io: Io, progress: Progress, given: readonly string[], options: CheckOptions): Promise<void> {
+  const { files, name } = namedPrograms(given, io);
+  const programs = files.map((file) => readProgram(file, io));
   const start = performance.now();
   const onStart = ({ request }: Job): void => {
     const text = `checking ${request.collective} on ${request.ranks} rank${request.ranks === 1 ? "" : "s"}`;
@@ -199,16 +197,6 @@ function caseOptions({ ranks, dtype, mesh, reach, dim, roundPartialSums }: Check
     roundPartialSums,
     dims: dim,
   };
-}
-
-/** The programs of a file, or of all files in a folder. */
-function programsOf(path: string, name: string | undefined, io: Io): ProgramText[] {
-  if (!existsSync(path) || !statSync(path).isDirectory()) return [readProgram(path, io)];
-  if (name !== undefined) throw new UsageError(`${path} is a folder`, "name the file that has the collective");
-  const files = programFiles(path, io);
-  if (files.length === 0)
-    throw new UsageError(`${path} has no .coll files`, "name a file or a folder with Coll programs");
-  return files.map((file) => readProgram(file, io));
 }
 
 /** Whether there is anything to prove and run: nothing where the file is wrong already. */

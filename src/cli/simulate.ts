@@ -28,6 +28,7 @@ import type { Io } from "./io.js";
 import { type DTypeChoice, listOf, parseCount, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
 import { SimulateReport } from "./simulate-report.js";
+import { filesOf } from "./source-file.js";
 import { suggestion } from "./suggest.js";
 
 export interface SimulateOptions {
@@ -87,7 +88,10 @@ export function simulateCommand(io: Io): Command {
     .description(
       "Say how long programs take on many hosts, by events on NVLink, NICs and switches, and who is ahead where.",
     )
-    .argument("<files...>", "programs that do the same in different ways, or one of a single conversion")
+    .argument(
+      "<files...>",
+      "programs that do the same in different ways, folders of them, or one of a single conversion",
+    )
     .option("-m, --machine <name|file>", `${CLUSTER_NAMES.join(", ")}, or a JSON file`, DEFAULT_MACHINE)
     .addOption(
       new Option("-n, --ranks <list>", "numbers of ranks: 8..4096 doubles, 8,64 are two (default: 8,64,512)").argParser(
@@ -161,7 +165,7 @@ export async function simulate(io: Io, files: readonly string[], options: Simula
     throw new UsageError(`${machine.name} has ${most} ranks at most, not ${tooMany}`, "choose fewer ranks, or another machine"); // prettier-ignore
   const sizes = options.size ?? DEFAULT_SIZES;
   if (options.svg !== undefined) refuseTarget(options.svg);
-  const ways = files.flatMap((file) => waysOf(io, file, options));
+  const ways = filesOf(files, io).flatMap((file) => waysOf(io, file, options));
   const report = options.json === true ? null : new SimulateReport(io, machine, sizes, options);
   const programs = await withProgress(io, async (progress) => {
     report?.begin(ways.map((way) => way.name));

@@ -34,7 +34,7 @@ const MOST_ENTRIES = 200_000;
  */
 export function programFiles(path: string, io: Io, mostEntries = MOST_ENTRIES): string[] {
   if (!existsSync(path)) throw new UsageError(`there is no file or folder ${path}`);
-  if (!statSync(path).isDirectory()) return [path];
+  if (!isFolder(path)) return [path];
   const walk: Walk = { top: path, unread: [], entries: 0, mostEntries };
   const found = programsBelow(path, walk);
   const { unread } = walk;
@@ -43,6 +43,46 @@ export function programFiles(path: string, io: Io, mostEntries = MOST_ENTRIES): 
     io.err.write(`warning: ${folders} could not be read and were left out: ${unread.slice(0, 3).join(", ")}\n`);
   }
   return found;
+}
+
+/** Files as they are, each once, and the programs in and below the folders among `paths`. @throws UsageError as {@link programFiles} */
+export function filesOf(paths: readonly string[], io: Io): string[] {
+  return [...new Set(paths.flatMap((path) => (isFolder(path) ? programsInFolder(path, io) : [path])))];
+}
+
+/** What a command line names that takes several programs, and a collective of one. */
+export interface NamedPrograms {
+  readonly files: readonly string[];
+  readonly name: string | undefined;
+}
+
+/**
+ * Tells files and folders from the name of a collective, which only the last argument is, and only where no file or folder has that
+ * name: shells write out what a `*` stands for, so that any number of files may come before it.
+ * @throws UsageError for a name that no single file comes before
+ */
+export function namedPrograms(given: readonly string[], io: Io): NamedPrograms {
+  const last = given.at(-1)!;
+  const isName = given.length > 1 && /^[A-Za-z_]\w*$/.test(last) && !existsSync(last);
+  const paths = isName ? given.slice(0, -1) : given;
+  if (isName && paths.length > 1)
+    throw new UsageError(
+      `there is no file or folder ${last}, and a collective's name stands behind one file, not behind ${paths.length}`,
+      `name the file that has '${last}' alone, or leave '${last}' out`,
+    );
+  if (isName && isFolder(paths[0]!))
+    throw new UsageError(`${paths[0]} is a folder`, "name the file that has the collective");
+  return { files: filesOf(paths, io), name: isName ? last : undefined };
+}
+
+function isFolder(path: string): boolean {
+  return existsSync(path) && statSync(path).isDirectory();
+}
+
+function programsInFolder(path: string, io: Io): string[] {
+  const files = programFiles(path, io);
+  if (files.length > 0) return files;
+  throw new UsageError(`${path} has no .coll files`, "name a file or a folder with Coll programs");
 }
 
 /** What was seen below a folder. */

@@ -358,6 +358,33 @@ describe("collc check and files", () => {
     expect((await collc([...argv.slice(0, 2), "one_shot"])).code).toBe(2);
   });
 
+  it("checks several files and folders, each file once, as a shell writes them out", async () => {
+    const first = file(folder, "first.coll", oneShot);
+    const second = file(folder, "second.coll", oneShot + forgetful.replace("forgetful", "later"));
+    const inner = join(folder, "some");
+    mkdirSync(inner, { recursive: true });
+    const third = file(inner, "third.coll", "const TWO = 2");
+    const { code, out } = await collc(["check", first, second, first, inner, "--ranks", "2", "--no-prove"]);
+    expect(code).toBe(0);
+    const told = [...out.matchAll(/^[✓✗!] (.*?):/gm)].map(([, path]) => path);
+    expect(told).toEqual([first, second, third]);
+  });
+
+  it("takes what is no file behind one file for a collective's name, and refuses it behind several", async () => {
+    const first = file(folder, "first.coll", oneShot);
+    const second = file(folder, "second.coll", oneShot);
+    const wrong = async (...argv: string[]): Promise<string> => {
+      const { code, out, err } = await collc(["check", ...argv, "--ranks", "2", "--no-prove"]);
+      expect([code, out]).toEqual([2, ""]);
+      return err;
+    };
+    expect(await wrong(first, "one_shoot")).toMatch(/has no collective 'one_shoot'[\s\S]*did you mean 'one_shot'/);
+    expect(await wrong(first, second, "one_shot")).toMatch(
+      /no file or folder one_shot[\s\S]*name the file that has 'one_shot'/,
+    );
+    expect(await wrong(first, join(folder, "secnd.coll"))).toMatch(/no file .*secnd\.coll[\s\S]*second\.coll\?/);
+  });
+
   it("points into imported files", async () => {
     file(folder, "shared.coll", "fn twice(v) = v * 2 + lost");
     const path = file(
