@@ -48,6 +48,9 @@ export class CannotTell extends Error {
   }
 }
 
+/** Thrown where an execution is longer than what can be held of one: a shorter one may tell. */
+export class TooMuch extends CannotTell {}
+
 /** Thrown when the execution itself fails. */
 export class Fails extends Error {
   constructor(

@@ -213,7 +213,8 @@ function unknownOf(kernel: Kernel, program: Kernel | null, everywhere: Everywher
   const stop = stopOf(everywhere);
   const why = whyNoShape(kernel, program) ?? "no shape was asked for";
   const reason = stop === null ? why : `${why}; and it is not shown for every length: ${stop}`;
-  return { answers: [{ status: "unknown", claim, reason, span: placeOfLengths(kernel) }], further: [], ran: [] };
+  const unknown = { status: "unknown", claim, reason, span: placeOfLengths(kernel), isTooMuch: false } as const;
+  return { answers: [unknown], further: [], ran: [] };
 }
 
 /** A proof of a kernel that lacks conditions, as one of the kernel. */
@@ -376,6 +377,9 @@ function proofOf(
       continue;
     const known = ran.size;
     const answer = explained(kernel, options.program ?? null, setting.dims, setting.sample, setting.seed, one(setting));
+    // Nothing is claimed of a shape that is too long to be followed: what it was there for is said to be left out.
+    const isForMore = setting.isFurther || setting.isForConstant;
+    if (isForMore && answer.status === "unknown" && answer.isTooMuch) continue;
     answers.push(answer.status === "proved" ? { ...answer, samples } : answer);
     if (answer.status === "proved") for (const op of answer.executed) ran.add(op);
     if (setting.isFurther && ran.size > known) further.push(JSON.stringify(setting.dims));

@@ -108,6 +108,7 @@ export function withinConditions(kernel: Kernel, answer: Answer, { without }: Re
     claim: answer.claim,
     reason: `the shapes that ${conditionsOf(without)} allows are too long to be looked at, and at ${at.join(" ")}, which is shorter, it does not hold: ${what}`,
     span: placeOfLengths(kernel),
+    isTooMuch: false,
   };
 }
 

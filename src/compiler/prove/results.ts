@@ -1,5 +1,5 @@
 /** What the prover answers. Each answer is about one concrete world size and shape. */
-import { CannotTell, Fails, type Place, type WrongKind } from "../execute/failures.js";
+import { CannotTell, Fails, type Place, TooMuch, type WrongKind } from "../execute/failures.js";
 import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import { NO_SPAN, type Span } from "../source.js";
@@ -57,6 +57,8 @@ export interface Unknown {
   readonly reason: string;
   /** What cannot be followed. */
   readonly span: Span;
+  /** Whether it could be followed at shapes with less to do. */
+  readonly isTooMuch: boolean;
 }
 
 export type Answer = Proved | Wrong | Unknown;
@@ -74,6 +76,8 @@ export function placeOfLengths(kernel: Kernel): Span {
 }
 
 /** "Unknown", because of what was thrown. */
-export function unknownBecause(kernel: Kernel, claim: Claim, { message, span }: CannotTell): Unknown {
-  return { status: "unknown", claim, reason: message, span: span === null || span.end === 0 ? placeOf(kernel) : span };
+export function unknownBecause(kernel: Kernel, claim: Claim, thrown: CannotTell): Unknown {
+  const { message: reason, span } = thrown;
+  const place = span === null || span.end === 0 ? placeOf(kernel) : span;
+  return { status: "unknown", claim, reason, span: place, isTooMuch: thrown instanceof TooMuch };
 }

@@ -9,7 +9,7 @@
  */
 import { isGlobal, type Kernel, type Op } from "../../ir/module.js";
 import { walkKernel } from "../../ir/visit.js";
-import { CannotTell } from "../failures.js";
+import { TooMuch } from "../failures.js";
 import { FarStores } from "./far-stores.js";
 import { type Flag, type Signal, signalKind, type SignalKind, type Strand, type StrandOf, type Wait, waitKind, type WaitKind } from "./flags.js"; // prettier-ignore
 import { type SharedLayout, SharedPlaces } from "./shared-places.js";
@@ -268,7 +268,7 @@ export class Trace {
 
   private event(kind: number, about: number): void {
     if (this.eventCount === MOST_EVENTS)
-      throw new CannotTell("there are too many signals, waits and barriers of blocks at this shape to hold them all");
+      throw new TooMuch("there are too many signals, waits and barriers of blocks at this shape to hold them all");
     const at = this.eventCount++ * EVENT_FIELDS;
     if (at + EVENT_FIELDS > this.events.length) this.events = longer(this.events);
     this.events[at] = kind;
@@ -399,7 +399,7 @@ export class Trace {
   /** A new table, or the first one as long as others: most traces need a small part of that. */
   private nextTable(last: Int32Array | undefined): Int32Array {
     if (this.accesses > MOST_ACCESSES)
-      throw new CannotTell("there are too many accesses at this shape to hold them all; try a smaller one");
+      throw new TooMuch("there are too many accesses at this shape to hold them all; try a smaller one");
     if (last !== undefined) {
       const whole = new Int32Array(FIELDS * TABLE_ROWS);
       whole.set(last);
