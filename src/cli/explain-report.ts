@@ -150,11 +150,11 @@ function layouts(c: Palette, e: Explanation, place: Show): string {
 /** Which kernel each size takes, and by how much it is ahead at these. */
 function planned(c: Palette, e: Explanation): string {
   const { by, choices, chosen, isMeasured, times: all } = e.plan!;
-  const rows = choices.map(({ below, kernel }, i) => {
+  const rows = choices.map(({ below, kernel, isTaken }, i) => {
     const from = choices[i - 1]?.below ?? null;
     const bound = [...(from === null ? [] : [`${by} ≥ ${from}`]), ...(below === null ? [] : [`${by} < ${below}`])];
     const sizes = bound.length === 0 ? "every size" : bound.join(", ");
-    return [sizes, kernel, kernel === chosen ? "← these sizes" : ""];
+    return [sizes, kernel, isTaken ? "← these sizes" : ""];
   });
   const us = (seconds: number): string => duration(seconds * 1e6);
   const own = all.find((t) => t.name === chosen);

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { compile, explain, type Explanation, MACHINES } from "../../src/compiler/index.js";
+import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 import { collc, kernel } from "../cli/support.js";
 import { DISPATCH, DOUBLING, HANDSHAKE, LINEAR, TWO_SHOT } from "./programs.js";
 
@@ -110,6 +111,25 @@ describe("the report", () => {
     );
     expect(out).toContain("barrier before line");
     expect(out).toMatch(/m \* k ≥ \d+ +all_gather +← these sizes/);
+  });
+
+  test("the line of a plan that the sizes are on is marked, and no other line of its kernel", () => {
+    const [push, pull] = ["all_gather/push", "all_gather/pull"];
+    const compiled = compile("collective f(x: T[n] sharded(0)) -> y: T[n] replicated { y = all_gather(x) }", {
+      ...{ ranks: 2, dtype: "bf16", resolve: importsFromDisk, library: libraryFromDisk },
+      tuned: () => [
+        { below: 1000, way: push },
+        { below: 2000, way: pull },
+        { below: null, way: push },
+      ],
+    });
+    const { choices, chosen } = explain(compiled, { n: 4096 }, H200).plan!;
+    expect(chosen).toBe(push);
+    expect(choices).toEqual([
+      { below: 1000, kernel: push, isTaken: false },
+      { below: 2000, kernel: pull, isTaken: false },
+      { below: null, kernel: push, isTaken: true },
+    ]);
   });
 
   test("a product of lengths that are numbers has the width that they have chosen", async () => {

@@ -95,8 +95,8 @@ export interface PartyStep extends Omit<Party, "span"> {
 export interface PlanStep {
   /** What counts as the size: a number of elements, as an expression over the dimensions. */
   readonly by: string;
-  /** In order: the kernel of sizes below a number, of the last for all others. */
-  readonly choices: readonly { readonly below: number | null; readonly kernel: string }[];
+  /** In order: the kernel of sizes below a number, of the last for all others; several may have one kernel, and the explained sizes are one's. */
+  readonly choices: readonly { readonly below: number | null; readonly kernel: string; readonly isTaken: boolean }[];
   /** The kernel that the explained sizes take; `nccl` for its own collective, beside which a kernel is explained. */
   readonly chosen: string;
   /** `collc tune` measured it; else the model made it. */
@@ -196,10 +196,11 @@ function planStep(program: CompileResult, dims: DimValues, machine: Machine): Pl
   if (manifest === null || (considered.length < 2 && manifest.plan.choices.length < 2)) return null;
   const { plan } = manifest;
   const nameOf = (choice: Choice): string => choiceName(choice, manifest);
+  const taken = choiceOf(manifest, dims);
   return {
     by: showExtent(plan.by),
-    choices: plan.choices.map((choice) => ({ below: choice.below, kernel: nameOf(choice) })),
-    chosen: nameOf(choiceOf(manifest, dims)),
+    choices: plan.choices.map((choice) => ({ below: choice.below, kernel: nameOf(choice), isTaken: choice === taken })),
+    chosen: nameOf(taken),
     isMeasured: program.isMeasured,
     times: compared(considered.map(candidateOf), dims, machine),
   };
