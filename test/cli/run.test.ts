@@ -134,6 +134,29 @@ describe("collc run on emulated ranks", () => {
     expect((await cpu(turned, ...args, "n=64Ki")).out).toContain("✓ correct");
   });
 
+  it("knows what a product's parts are rounded to on the way between ranks of a row, whatever its tiles have room for", async () => {
+    const program = file(
+      folder,
+      "row_parallel.coll",
+      `collective row_parallel(x: T[m, k] sharded(0, dp) sharded(1, tp), w: T[k, n] replicated(dp) sharded(0, tp))
+        -> y: T[m, n] sharded(0, dp) sharded(1, tp) mesh(dp, tp) { y = reduce_scatter(x @ w, dim: 1, over: tp) }`,
+    );
+    const sizes = ["--dim", "m=14", "k=33", "n=9"];
+    const { code, out, err } = await collc([
+      "run",
+      program,
+      "--mesh",
+      "2x3",
+      "--backend",
+      "cpu",
+      "--iters",
+      "1",
+      ...sizes,
+    ]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain("✓ correct");
+  });
+
   it("a dimension that cannot be divided: the reason and the nearest values, exit 2", async () => {
     const { code, err } = await cpu(kernel("reduce_scatter/pull"), "--ranks", "4", "--dim", "n=1022");
     expect(code).toBe(2);
