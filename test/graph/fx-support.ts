@@ -257,7 +257,7 @@ export function expectRuns(symbolic: FxGraph, lowered: Lowered, sizes: DimValues
             b.tensor,
             held.map(
               (h) =>
-              dense(shapeAt(b.shape, dims), decodeInto(b.dtype as DType, h.outputs[b.name]!, new Float64Array(h.outputs[b.name]!.length))), // prettier-ignore
+              dense(fx.nodes.find((n) => n.name === b.tensor)!.shape!, decodeInto(b.dtype as DType, h.outputs[b.name]!, new Float64Array(h.outputs[b.name]!.length))), // prettier-ignore
             ),
           );
         });

@@ -288,3 +288,17 @@ describe("what collc has no words for stays with the caller", () => {
     expect(() => lower(d.graph(d.pointwise("mul", d.reduce(d.input("x", SHAPE)), y)), LEGAL)).toThrow("node 'arange_1' says that it has 6 elements; from 0 to 13 there are 7"); // prettier-ignore
   });
 });
+
+test("what a program folds has the shape of the graph to whoever goes on with it", () => {
+  const d = new Dump(2);
+  const mean = d.call("aten.mean.dim", [d.reduce(d.input("x", [2, 3])), [1], false], [2]);
+  const apart = d.call("aten.cumsum.default", [mean, 0], [2]);
+  const lowered = lower(d.graph(apart), LEGAL);
+  const program = lowered.parts.find((p) => p.kind === "program")!;
+  expect(program.outputs).toMatchObject([{ tensor: mean, shape: [2, 1] }]);
+  // [2] and [2, 1] are not alike beside [2, 1].
+  const alone = new Dump(1);
+  const [x, other] = [alone.input("x", [2, 1]), alone.input("other", [2, 1])];
+  const folded = alone.call("aten.mean.dim", [alone.scatter(x), [1], false], [2]);
+  expectLowered(alone.graph(alone.call("aten.add.Tensor", [folded, other], [2, 2])), { ranks: 1, fuse: "legal" });
+});

@@ -15,7 +15,7 @@ export interface Binding {
   readonly name: string;
   /** FX node; its value on each rank, row-major and contiguous, but for a placeholder whose memory is taken as it lies. */
   readonly tensor: string;
-  /** Made of the program's dimensions. */
+  /** The program's, of its dimensions: folds leave lengths of 1 in it, which `tensor` may not have; the elements lie as they do there. */
   readonly shape: readonly Extent[];
   /** Of a placeholder whose memory is taken as it lies: the dimensions of `tensor`, the slowest first; `shape` is in this order. */
   readonly order?: readonly number[];
