@@ -142,7 +142,7 @@ describe("what is said of what is not proved", () => {
 
   it("never counts more operations than there are, whatever proofs it is told of", () => {
     const { kernel } = compile("collective c(x: T[n] local) -> y: T[n] local { for i in tiles(n) { y[i] = x[i] } }", { ranks: 2, mapping: PROOF_MAPPING }); // prettier-ignore
-    const answers = [{ status: "unknown", claim: { ranks: 2, dims: {}, grid: 1, launches: 2, aligned: true }, reason: "", span: { start: 0, end: 0 } }] as const; // prettier-ignore
+    const answers = [{ status: "unknown", claim: { ranks: 2, dims: {}, grid: 1, launches: 2, aligned: true }, reason: "", span: { start: 0, end: 0 }, isTooMuch: false }] as const; // prettier-ignore
     const foreign = { answers, further: [], ran: Array.from({ length: 500 }, (_, k) => k) };
     const { total, ran } = claimsOf(kernel!, {}, { every: null, printed: null }, foreign, foreign).coverage;
     expect(ran).toBe(total);
