@@ -99,7 +99,7 @@ describe("fuse-rows", () => {
          y = all_reduce(x)
          z = y * y
        }`,
-      "block all; tiles y; grid self; tiles z; block all",
+      "block all; tiles y; block self; tiles z; block all",
     ],
   ])("keeps apart what does not stay in its row: %s", (_, text, expected) => {
     expect(barriers(text, 2)).toBe(expected);

@@ -46,7 +46,7 @@ describe("products on each rank alone", () => {
 
   it.each([
     ["a product of parts, of which more is made than its sum", "a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> c: T[m, n] partial(sum)", "(a @ b) * 2.0"], // prettier-ignore
-    ["a product of what is transposed", "a: T[k, m] replicated, b: T[k, n] replicated) -> c: T[m, n] replicated", "transpose(a) @ b"], // prettier-ignore
+    ["a product whose batches are rows", "a: T[h, m, k] replicated, b: T[k, n] replicated) -> c: T[h, m, n] replicated", "a @ b"], // prettier-ignore
     [
       "a product with a residual of other places",
       `${ROWS}, r: T[n, m] sharded(1)) -> c: T[m, n] sharded(0)`,
