@@ -31,6 +31,10 @@ const PROGRAMS: Readonly<Record<string, Program>> = {
     body: "collective f(a: T[b, s, k] sharded(0), w: T[k, n] sharded(1)) -> y: T[b, s, n] sharded(2) { y = all_gather(a, dim: 0) @ w }",
     stores: ["mul(b, s), n"],
   },
+  "batches that are a multiple of the ranks": {
+    body: "collective f(a: T[b * world, s, k] sharded(0), w: T[k, n] replicated) -> y: T[b * world, s, n] sharded(0) { y = a @ w }",
+    stores: ["mul(mul(b, s), RANKS), n"],
+  },
   "parts of a sequence, of which a rank's rows are no run": {
     body: "collective f(a: T[b, s, k] sharded(1), w: T[k, n] sharded(1)) -> y: T[b, s, n] sharded(2) { y = all_gather(a, dim: 1) @ w }",
     stores: ["b, s, n"],
@@ -97,7 +101,7 @@ describe.each(Object.entries(PROGRAMS))("%s", (_, { body, stores }) => {
   it.each([2, 3])("on %i ranks", (ranks) => {
     const program = compiled(body, ranks);
     expect(program.diagnostics.filter(({ severity }) => severity === "error")).toEqual([]);
-    expect(storedShapes(program)).toEqual(stores);
+    expect(storedShapes(program)).toEqual(stores.map((s) => s.replace("RANKS", `${ranks}`)));
     const { requirements, dims } = program.manifest!;
     for (const length of [1, 3, 5]) {
       const wanted = Object.fromEntries(dims.map((d, i) => [d, length + i]));

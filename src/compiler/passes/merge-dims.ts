@@ -15,7 +15,7 @@ import { rewriteOps, Substitution } from "../ir/visit.js";
 import { extent, type Extent, productOf, sameExtent } from "../types/extent.js";
 import { isCut, withDims } from "../types/layout.js";
 import { cutsOf, localShapeOf } from "../types/mesh.js";
-import { divisorOf } from "../types/requirement.js";
+import { isKnownMultiple } from "../types/requirement.js";
 import { ELEMENTWISE } from "./support/tensor-uses.js";
 
 type TensorType = Extract<Type, { kind: "tensor" }>;
@@ -94,22 +94,13 @@ class Seams {
   /** A tensor that is cut among ranks along a dimension: its parts are runs of what the dimension and those behind it are together. */
   private typed(v: Value, { shape, layout }: TensorType): void {
     this.declare(v, shape.length);
-    const { mesh, world } = this.kernel;
+    const { mesh, world, requirements } = this.kernel;
     cutsOf(layout, mesh, world, shape.length).forEach((parts, d) => {
       if (!isCut(layout, d)) return;
       // Before it are single rows, or other ones.
       const other = shape.slice(0, d).findLastIndex((e) => e !== 1);
       if (other >= 0) this.keep({ on: v, at: other });
-      if (d < shape.length - 1 && !this.isWhole(shape[d]!, parts)) this.keep({ on: v, at: d });
-    });
-  }
-
-  /** Whether so many parts of a length are equal: its number says so, or a requirement. */
-  private isWhole(length: Extent, parts: number): boolean {
-    if (typeof length === "number") return length % parts === 0;
-    return this.kernel.requirements.some((r) => {
-      const held = divisorOf(r);
-      return held !== null && held.divisor % parts === 0 && sameExtent(held.length, length);
+      if (d < shape.length - 1 && !isKnownMultiple(shape[d]!, parts, requirements)) this.keep({ on: v, at: d });
     });
   }
 

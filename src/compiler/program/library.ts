@@ -21,7 +21,7 @@ import type { SourceFile } from "../source.js";
 import type { DType } from "../types/dtype.js";
 import { extent, type Extent, extentNames, productOf, sameExtent } from "../types/extent.js";
 import { printLayout } from "../types/layout.js";
-import { divisorOf, requirementHolds } from "../types/requirement.js";
+import { divisorOf, isKnownMultiple, requirementHolds } from "../types/requirement.js";
 import { mayBeInPlace } from "./in-place.js";
 
 export interface LibraryFile {
@@ -212,24 +212,15 @@ function substituted(e: Extent, dims: ReadonlyMap<string, Extent>): Extent {
   return extent(e.op, substituted(e.a, dims), substituted(e.b, dims));
 }
 
-/** Whether it holds of lengths that are known, or the kernel asks for it already: for the same, or that a factor of the length divides. */
+/** Whether it holds of lengths that are known, or the kernel asks for it already: for the same, or what makes a length such a multiple. */
 function isImplied(r: Requirement, { requirements }: Kernel): boolean {
   const names = [r.left, r.right].flatMap((e) => [...extentNames(e)]);
   if (names.length === 0) return requirementHolds(r, {});
   const wanted = divisorOf(r);
-  if (wanted !== null && factorsOf(wanted.length).some((f) => typeof f === "number" && f % wanted.divisor === 0))
-    return true;
-  return requirements.some((known) => {
-    if (known.relation === r.relation && sameExtent(known.left, r.left) && sameExtent(known.right, r.right))
-      return true;
-    const held = divisorOf(known);
-    if (wanted === null || held === null || held.divisor % wanted.divisor !== 0) return false;
-    return factorsOf(wanted.length).some((factor) => sameExtent(factor, held.length));
-  });
-}
-
-function factorsOf(e: Extent): Extent[] {
-  return typeof e === "object" && e.op === "mul" ? [e, ...factorsOf(e.a), ...factorsOf(e.b)] : [e];
+  if (wanted !== null && isKnownMultiple(wanted.length, wanted.divisor, requirements)) return true;
+  return requirements.some(
+    (known) => known.relation === r.relation && sameExtent(known.left, r.left) && sameExtent(known.right, r.right),
+  );
 }
 
 function renamed(op: Op, names: ReadonlyMap<string, string>): Op {

@@ -1,5 +1,6 @@
 /** What the dimensions of a launch must fulfil, and what to say when they do not. */
-import { type DimValues, evaluateExtent, type Extent, extentNames } from "./extent.js";
+import { type DimValues, evaluateExtent, type Extent, extentNames, sameExtent } from "./extent.js";
+import { isMultipleOf } from "./normal-form.js";
 
 export type Relation = "eq" | "ne" | "lt" | "le" | "gt" | "ge";
 
@@ -48,6 +49,17 @@ export function divisorOf(r: Requirement): { readonly length: Extent; readonly d
   const { left, relation, right } = r;
   if (relation !== "eq" || right !== 0 || typeof left !== "object" || left.op !== "mod") return null;
   return typeof left.b === "number" ? { length: left.a, divisor: left.b } : null;
+}
+
+/** Whether so many divide a length in all launches: its form says so, or a requirement about it or one of its factors. */
+export function isKnownMultiple(length: Extent, divisor: number, requirements: readonly Requirement[]): boolean {
+  if (isMultipleOf(length, divisor)) return true;
+  const isRequired = requirements.some((r) => {
+    const held = divisorOf(r);
+    return held !== null && held.divisor % divisor === 0 && sameExtent(held.length, length);
+  });
+  if (isRequired || typeof length !== "object" || length.op !== "mul") return isRequired;
+  return [length.a, length.b].some((factor) => isKnownMultiple(factor, divisor, requirements));
 }
 
 export interface BrokenRequirement {

@@ -9,7 +9,7 @@ import type { Builder } from "../../ir/builder.js";
 import { isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
 import { definitionOf } from "../../ir/ops.js";
 import { rewriteOps, Substitution, walk } from "../../ir/visit.js";
-import { divisorOf } from "../../types/requirement.js";
+import { isKnownMultiple } from "../../types/requirement.js";
 import type { Definitions } from "./analysis.js";
 import { buffersOf, isBarrier, isRanksShare } from "./product-movers.js";
 
@@ -157,13 +157,7 @@ function isMultiple(
   if (factors.length > 0) return factors.some((v) => isMultiple(v, parts, requirements, definitions));
   const known = definitions.constant(length);
   if (known !== undefined) return known % parts === 0;
-  return (
-    dim?.name === "dim" &&
-    requirements.some((r) => {
-      const held = divisorOf(r);
-      return held !== null && held.length === dim.attributes["name"] && held.divisor % parts === 0;
-    })
-  );
+  return dim?.name === "dim" && isKnownMultiple(text(dim, "name"), parts, requirements);
 }
 
 function isMinimum(v: Value, of: (a: Value, b: Value) => boolean, definitions: Definitions): boolean {

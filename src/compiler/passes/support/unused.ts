@@ -1,7 +1,7 @@
 /** What is left when nobody needs a value or a buffer any more. */
 import { isParameter, type Kernel, type Op, type Region, type Value } from "../../ir/module.js";
 import { definitionOf } from "../../ir/ops.js";
-import { walkKernel } from "../../ir/visit.js";
+import { buffersNamed } from "../../ir/visit.js";
 
 /** Drops values nobody uses and empty control, until nothing changes. What is sent as a packet is taken, used or not. */
 export function dropUnused(kernel: Kernel): Kernel {
@@ -29,11 +29,11 @@ export function dropUnused(kernel: Kernel): Kernel {
  * what no size needs. A caller's tensors stay, and memory that other steps use.
  */
 export function dropUnusedBuffers(kernel: Kernel): Kernel {
-  const named = new Set<unknown>();
-  walkKernel(kernel, (op) => Object.values(op.attributes).forEach((value) => named.add(value)));
-  const isKept = (b: Kernel["buffers"][number]): boolean =>
-    isParameter(b) || b.memory !== undefined || named.has(b.name);
-  return { ...kernel, buffers: kernel.buffers.filter(isKept) };
+  const named = new Set(kernel.body.ops.flatMap(buffersNamed));
+  return {
+    ...kernel,
+    buffers: kernel.buffers.filter((b) => isParameter(b) || b.memory !== undefined || named.has(b.name)),
+  };
 }
 
 /** Whether an op loads packets, or some op in it. */
