@@ -86,3 +86,82 @@ describe("a loop over an accumulator", () => {
       });
     });
 });
+
+/** Adds to each element of `total` what lies in its place in `r`, where its row is one of the first, several at a time. */
+function addingKernel(body: string): Kernel {
+  return parseKernel(`kernel f level=device world=1 threads=${THREADS} blocks=1 {
+    buffer r: input bf16[${M * N}]
+    buffer y: output bf16[${M * N}]
+    buffer total: fragment f32[${M}, ${N}]
+    buffer patch: shared f32[${M}, 40]
+    work 1
+    body {
+      %zero = const {value=0} : index
+      %lanes = const {value=8} : index
+      %columns = const {value=${N}} : index
+      %rows = const {value=${ROWS}} : index
+      %end = const {value=${(M * N) / 8}} : index
+      for %zero, %end {map="fragment", fragment="total", through="patch", lanes=8} (%e) {
+        %at = binary %e, %lanes {fn="mul"} : index
+        %row = binary %at, %columns {fn="div"} : index
+        %column = binary %at, %columns {fn="rem"} : index
+        %start = binary %row, %columns {fn="mul"} : index
+        %place = binary %start, %column {fn="add"} : index
+        %inside = compare %row, %rows {fn="lt"} : bool
+        if %inside () {
+          ${body}
+        } () {
+        }
+      }
+    }
+  }`);
+}
+
+const ROWS = 100;
+const ADD = `%v = load %at {buffer="total"} : vec<8 x f32>
+          %r = load %place {buffer="r"} : vec<8 x bf16>
+          %f = cast %r : vec<8 x f32>
+          %s = binary %v, %f {fn="add"} : vec<8 x f32>
+          %n = cast %s : vec<8 x bf16>
+          store %n, %place {buffer="y"}`;
+
+describe("what is added to an accumulator's elements", () => {
+  it("is loaded by several iterations before one of them stores", () => {
+    const cuda = emitCuda(addingKernel(ADD), null);
+    const [start, rest] = [cuda.indexOf("= load_words<"), cuda.lastIndexOf("store_vec(b_y")];
+    expect(start).toBeGreaterThan(0);
+    expect(rest).toBeGreaterThan(start);
+    expect(cuda.slice(start, rest)).toMatch(/for \(u32 (\w+) = 0; \1 < 2; \1\+\+\)/);
+    expect(cuda).not.toContain("load_vec<u16, 8>(b_r");
+  });
+
+  it("is that of its place", async () => {
+    const kernel = addingKernel(ADD);
+    const r = allocate("bf16", M * N) as Uint16Array;
+    // Whole numbers up to 100, which bf16 holds, as f32's upper half.
+    const number = (i: number): number => (i * 7 + Math.floor(i / N)) % 101;
+    r.forEach((_, i) => (r[i] = new Uint32Array(Float32Array.of(number(i)).buffer)[0]! >>> 16));
+    const [memory] = await runOnHost([
+      {
+        ...{ kernel, cuda: filled(emitCuda(kernel, null), "row"), dims: {}, grid: 1 },
+        memory: [[r], [allocate("bf16", M * N) as TypedArray], [], []],
+      },
+    ]);
+    const found = Array.from({ length: M * N }, (_, i) => Number(decode("bf16", memory![1]![0]![i]!)));
+    const wanted = Array.from({ length: M * N }, (_, i) => {
+      const row = Math.floor(i / N);
+      return row < ROWS ? row + number(i) : 0;
+    });
+    expect(found).toEqual(wanted);
+  });
+
+  it.each([
+    [
+      "a store before it may be to what it loads",
+      `%early = load %at {buffer="total"} : vec<8 x f32>\n%cut = cast %early : vec<8 x bf16>\nstore %cut, %place {buffer="y"}\n%again = load %place {buffer="y"} : vec<8 x bf16>\nstore %again, %place {buffer="y"}`,
+    ],
+    ["a function takes longer", ADD.replace("%n = cast %s", '%g = unary %s {fn="gelu"} : vec<8 x f32>\n%n = cast %g')],
+  ])("is loaded in its turn where %s", (_, body) => {
+    expect(emitCuda(addingKernel(body), null)).not.toContain("load_words<");
+  });
+});

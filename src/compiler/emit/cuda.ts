@@ -16,19 +16,13 @@ import {
 import { printKernel } from "../ir/print.js";
 import { REDUCE } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir/ops.js";
-import { lanesOf, scalar, scalarOf, type Type, vector } from "../ir/types.js";
+import { lanesOf, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { type LaunchLengths, launchLengthsOf } from "./launch-lengths.js";
 import { parametersOf } from "./manifest.js";
-import {
-  apartText,
-  fragmentBranch,
-  fragmentBranchText,
-  fragmentLoopText,
-  fragmentThreads,
-  type FragmentElements,
-} from "./fragments.js";
+import { apartText, fragmentBranch, fragmentBranchText, fragmentLoopText, fragmentThreads } from "./fragments.js";
+import { fragmentLoadText, type FragmentElements, isAheadText, isPlaceText } from "./fragment-elements.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
@@ -288,6 +282,7 @@ export class CudaEmitter {
       case "grid":
         return this.names.set(op.results[0]!, "(i64)gridDim.x");
       case "binary":
+        if (this.fragment !== null && isPlaceText(op, this.fragment, this.constants, this)) return;
         if (this.stages.has(op.results[0]!) && fn === "rem" && this.constants.has(op.operands[1]!))
           return this.define(op, ([a]) => `(u32)${a!} % ${this.constants.get(op.operands[1]!)!}u`);
         if (this.isLongDivision(op)) {
@@ -451,31 +446,17 @@ export class CudaEmitter {
   private load(op: Op): void {
     const { peer, indices } = memoryOperands(op);
     const result = op.results[0]!;
-    if (bufferOf(this.kernel, text(op, "buffer")).role === "fragment") return this.loadFragment(op);
+    if (bufferOf(this.kernel, text(op, "buffer")).role === "fragment") return fragmentLoadText(op, this.fragment, this);
     const at = `${this.address(op, peer)} + ${this.linear(op, indices)}`;
     const lanes = lanesOf(result.type);
     const element = C_TYPE[scalarOf(result.type)];
+    if (this.fragment !== null && isAheadText(op, at, this.fragment, this)) return;
     // Whoever brings truth values may bring any byte: as `bool` itself, C takes it for 0 or 1 unseen.
     const isBool = element === C_TYPE.bool;
     const one = isBool ? `*(const u8*)(${at}) != 0` : `*(${at})`;
     if (isBool && lanes > 1) this.use("bools");
     const value = lanes === 1 ? one : isBool ? `load_bools<${lanes}>(${at})` : `load_vec<${element}, ${lanes}>(${at})`;
     this.line(`const ${this.cType(result.type)} ${this.name(result)} = ${value};`);
-  }
-
-  /** Of an accumulator, there is what the loop around the load counts, and nothing else. */
-  private loadFragment(op: Op): void {
-    const elements = this.fragment;
-    const result = op.results[0]!;
-    const lanes = lanesOf(result.type);
-    const place = elements?.places.get(text(op, "buffer"));
-    if (elements === null || place === undefined || elements.lanes !== lanes)
-      throw new InternalCompilerError("an accumulator is read where its elements are not counted");
-    const { dtype } = elements;
-    const element = C_TYPE[dtype];
-    const value = lanes === 1 ? `*(${place})` : `load_vec<${element}, ${lanes}>(${place})`;
-    const type = this.cType(lanes === 1 ? scalar(dtype) : vector(dtype, lanes));
-    this.line(`const ${type} ${this.name(result)} = ${value};`);
   }
 
   private store(op: Op): void {

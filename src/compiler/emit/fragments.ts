@@ -17,6 +17,8 @@ import { scalarOf } from "../ir/types.js";
 import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
+import type { FragmentElements } from "./fragment-elements.js";
+import { bytesLoaded, loadsAhead } from "./loads-ahead.js";
 import { bufferName } from "./names.js";
 import { CONSUMER_GROUP, SLAB_BYTES, WARP_GROUP } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
@@ -262,16 +264,6 @@ export function productWaitText(op: Op, out: CudaEmitter): void {
   out.line(`${end}(${[...names.map(bufferName), ...(apart?.names ?? [])].join(", ")});`);
 }
 
-/** What a loop over an accumulator's elements tells the ops inside it. */
-export interface FragmentElements {
-  readonly lanes: number;
-  /** Of each accumulator, text of the place of what the iteration counts, and the dtype it lies there in. */
-  readonly places: ReadonlyMap<string, string>;
-  readonly dtype: DType;
-  /** The cast that has been done already. */
-  readonly cast: Op | null;
-}
-
 /** Rows of the accumulator that a warp has. */
 const WARP_ROWS = 16;
 /** What has half the bytes of f32: a patch has twice as many columns of it. */
@@ -339,14 +331,60 @@ function loopsText(
     const l = `l${v}`;
     const lanes = (loop.attributes["lanes"] as number | undefined) ?? 1;
     const across = columns / lanes;
-    out.line(`#pragma unroll ${lanes > 1 && body.ops.length <= SHORT_BODY ? (WARP_ROWS * across) / 32 : 1}`);
-    out.block(`for (u32 ${l} = ${t} % 32; ${l} < ${WARP_ROWS * across}; ${l} += 32)`, () => {
+    const iterations = (WARP_ROWS * across) / 32;
+    const [row, column] = [`r${v}`, `q${v}`];
+    // Of a row's elements that are fewer than a warp's threads, one and the same place in it is a thread's in each iteration, in rows that lie apart alike.
+    const isEven = lanes > 1 && 32 % across === 0;
+    const apart = 32 / across;
+    const place = isEven
+      ? `${patch} + ${t} % 32 / ${across} * ${stride} + ${t} % ${across} * ${lanes} + ${l} * ${apart * stride}`
+      : `${patch} + ${l} / ${across} * ${stride} + ${l} % ${across} * ${lanes}`;
+    const elements: FragmentElements = {
+      ...{ lanes, dtype: dtype!, cast: dtype === summed ? null : firstCast(loop) },
+      places: new Map(names.map((name, i) => [name, i === 0 ? place : `${place} + ${i * columns}`])),
+      counted: isEven
+        ? { variable: body.arguments[0]!, width: n, row: `${row} + ${l} * ${apart}`, column, firsts: new Set() }
+        : null,
+    };
+    const number = (): void =>
       out.line(
-        `const i64 ${v} = (${t} / 32 * ${WARP_ROWS} + ${l} / ${across}) * ${n / lanes} + ${part} * ${across} + ${l} % ${across};`,
+        isEven
+          ? `const i64 ${v} = (${row} + ${l} * ${apart}) * ${n / lanes} + ${column} / ${lanes};`
+          : `const i64 ${v} = (${t} / 32 * ${WARP_ROWS} + ${l} / ${across}) * ${n / lanes} + ${part} * ${across} + ${l} % ${across};`,
       );
-      const place = `${patch} + ${l} / ${across} * ${stride} + ${l} % ${across} * ${lanes}`;
-      const places = new Map(names.map((name, i) => [name, i === 0 ? place : `${place} + ${i * columns}`]));
-      out.inFragment({ lanes, places, dtype: dtype!, cast: dtype === summed ? null : firstCast(loop) }, body);
+    if (isEven) {
+      out.line(`const i64 ${row} = ${t} / 32 * ${WARP_ROWS} + ${t} % 32 / ${across};`);
+      out.line(`const i64 ${column} = (${part} * ${across} + ${t} % ${across}) * ${lanes};`);
+    }
+    const ahead = isEven ? loadsAhead(body, iterations, out.kernel) : null;
+    if (ahead === null) {
+      const copies = lanes > 1 && body.ops.length <= SHORT_BODY ? iterations : 1;
+      out.line(`#pragma unroll ${copies}`);
+      const counts = isEven
+        ? `for (u32 ${l} = 0; ${l} < ${iterations}; ${l}++)`
+        : `for (u32 ${l} = ${t} % 32; ${l} < ${WARP_ROWS * across}; ${l} += 32)`;
+      return out.block(counts, () => {
+        number();
+        out.inFragment(elements, body);
+      });
+    }
+    const { together } = ahead;
+    const [first, k] = [`f${v}`, `k${v}`];
+    const loaded = new Map(ahead.loads.map((o) => [o, `a${out.name(o.results[0]!)}`]));
+    const each = (region: Region, isStart: boolean): void => {
+      out.line("#pragma unroll");
+      out.block(`for (u32 ${k} = 0; ${k} < ${together}; ${k}++)`, () => {
+        out.line(`const u32 ${l} = ${first} + ${k};`);
+        number();
+        const lies = new Map([...loaded].map(([o, name]) => [o, `${name}[${k}]`]));
+        out.inFragment({ ...elements, ahead: { places: lies, isStart } }, region);
+      });
+    };
+    out.line("#pragma unroll 1");
+    out.block(`for (u32 ${first} = 0; ${first} < ${iterations}; ${first} += ${together})`, () => {
+      for (const [o, name] of loaded) out.line(`Words<${bytesLoaded(o)}> ${name}[${together}];`);
+      each(ahead.start, true);
+      each(body, false);
     });
   };
 

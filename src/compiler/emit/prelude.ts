@@ -117,6 +117,29 @@ __device__ __forceinline__ u8 f32_to_f8e5m2(float x) {
 #endif
 }
 `,
+  // Elements of 8 or 16 bits would be taken apart as soon as they are there, and each be waited for in its turn.
+  words: `
+template <int bytes> struct Words { u32 w[bytes / 4]; };
+template <int bytes> __device__ __forceinline__ Words<bytes> load_words(const void* p) {
+  Words<bytes> r;
+  if constexpr (bytes % 16 == 0) {
+#pragma unroll
+    for (int i = 0; i < bytes / 16; i++) {
+      const uint4 w = reinterpret_cast<const uint4*>(p)[i];
+      r.w[4 * i] = w.x; r.w[4 * i + 1] = w.y; r.w[4 * i + 2] = w.z; r.w[4 * i + 3] = w.w;
+    }
+  } else {
+    const uint2 w = *reinterpret_cast<const uint2*>(p);
+    r.w[0] = w.x; r.w[1] = w.y;
+  }
+  return r;
+}
+template <typename T, int N> __device__ __forceinline__ Vec<T, N> vec_of(const Words<sizeof(T) * N>& words) {
+  Vec<T, N> r;
+  memcpy(&r, &words, sizeof(r));
+  return r;
+}
+`,
   bools: `
 template <int N> __device__ __forceinline__ Vec<bool, N> load_bools(const bool* p) {
   const Vec<u8, N> bytes = load_vec<u8, N>(reinterpret_cast<const u8*>(p));
