@@ -18,7 +18,7 @@ import { walk, walkKernel } from "../ir/visit.js";
 import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
 import type { FragmentElements } from "./fragment-elements.js";
-import { bytesLoaded, loadsAhead } from "./loads-ahead.js";
+import { bytesLoaded, hasFunction, loadsAhead } from "./loads-ahead.js";
 import { bufferName } from "./names.js";
 import { CONSUMER_GROUP, SLAB_BYTES, WARP_GROUP } from "./roles.js";
 import { C_TYPE } from "./scalars.js";
@@ -333,8 +333,11 @@ function loopsText(
     const across = columns / lanes;
     const iterations = (WARP_ROWS * across) / 32;
     const [row, column] = [`r${v}`, `q${v}`];
-    // Of a row's elements that are fewer than a warp's threads, one and the same place in it is a thread's in each iteration, in rows that lie apart alike.
-    const isEven = lanes > 1 && 32 % across === 0;
+    const isShort = body.ops.length <= SHORT_BODY;
+    const ahead = lanes > 1 && 32 % across === 0 ? loadsAhead(body, iterations, out.kernel) : null;
+    // Of a row's elements that are fewer than a warp's threads, one and the same place in it is a thread's in each iteration, in rows that lie apart alike: iterations
+    // that are written out have their places from the first one's. A function needs the registers that those take.
+    const isEven = ahead !== null || (lanes > 1 && 32 % across === 0 && isShort && !hasFunction(body));
     const apart = 32 / across;
     const place = isEven
       ? `${patch} + ${t} % 32 / ${across} * ${stride} + ${t} % ${across} * ${lanes} + ${l} * ${apart * stride}`
@@ -353,12 +356,11 @@ function loopsText(
           : `const i64 ${v} = (${t} / 32 * ${WARP_ROWS} + ${l} / ${across}) * ${n / lanes} + ${part} * ${across} + ${l} % ${across};`,
       );
     if (isEven) {
-      out.line(`const i64 ${row} = ${t} / 32 * ${WARP_ROWS} + ${t} % 32 / ${across};`);
-      out.line(`const i64 ${column} = (${part} * ${across} + ${t} % ${across}) * ${lanes};`);
+      out.line(`const u32 ${row} = ${t} / 32 * ${WARP_ROWS} + ${t} % 32 / ${across};`);
+      out.line(`const u32 ${column} = (${part} * ${across} + ${t} % ${across}) * ${lanes};`);
     }
-    const ahead = isEven ? loadsAhead(body, iterations, out.kernel) : null;
     if (ahead === null) {
-      const copies = lanes > 1 && body.ops.length <= SHORT_BODY ? iterations : 1;
+      const copies = lanes > 1 && isShort ? iterations : 1;
       out.line(`#pragma unroll ${copies}`);
       const counts = isEven
         ? `for (u32 ${l} = 0; ${l} < ${iterations}; ${l}++)`

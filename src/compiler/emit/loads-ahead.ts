@@ -28,8 +28,6 @@ const WIDE: ReadonlySet<number> = new Set([8, 16, 32, 64]);
  */
 export function loadsAhead(body: Region, iterations: number, kernel: Kernel): LoadsAhead | null {
   const makers = new Map<Value, Op>();
-  let isLong = false;
-  walk(body, (op) => void (isLong ||= op.name === "unary"));
   const loads = new Set<Op>();
   const isFree = (v: Value): boolean => {
     const op = makers.get(v);
@@ -48,9 +46,15 @@ export function loadsAhead(body: Region, iterations: number, kernel: Kernel): Lo
   find(body);
   const bytes = [...loads].reduce((sum, op) => sum + bytesLoaded(op), 0);
   const together = [4, 2].find((n) => iterations % n === 0 && n * bytes <= ROOM);
-  return isLong || bytes === 0 || together === undefined
+  return hasFunction(body) || bytes === 0 || together === undefined
     ? null
     : { loads: [...loads], start: startOf(body, loads), together };
+}
+
+export function hasFunction(body: Region): boolean {
+  let found = false;
+  walk(body, (op) => void (found ||= op.name === "unary"));
+  return found;
 }
 
 /** Bytes of what an op loads. */
