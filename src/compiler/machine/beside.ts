@@ -61,6 +61,8 @@ function together(a: Stretch, partOfA: number, b: Stretch, partOfB: number): Ope
     sent: sum(a.sent, b.sent),
     scalarOps: sum(a.scalarOps, b.scalarOps),
     tensorOps: sum(a.tensorOps, b.tensorOps),
+    accumulatorOps: sum(a.accumulatorOps, b.accumulatorOps),
+    rounds: Math.max(a.rounds ?? 0, b.rounds ?? 0),
     trips: later(add(NONE, a.trips, partOfA), add(NONE, b.trips, partOfB)),
   };
 }

@@ -4,7 +4,8 @@
  *
  * Ranks come to the same meetings, in between each has a stretch of work. A stretch takes as long as the longest of
  *   - its path: round trips to memory, one after the other;
- *   - the first of them, and then what passes the busiest port, memory, or its blocks' share of either, which overlap.
+ *   - the first of them, and then what passes the busiest port, memory, or its blocks' share of either, which overlap. Where tiles of a
+ *     product leave one by one, the first has been multiplied before the wire is busy, and the last one's way begins when nothing else is left to do.
  * A flag is seen some time after what was stored before it has arrived; a rank goes on when it has seen all it waits for. Packets
  * are taken as they come: whoever has nothing else to do takes the first while the last are still being sent.
  */
@@ -122,7 +123,7 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
       if (stretch === undefined) return;
       const one = stretchTerms(stretch, rank, ports, ranks[rank]!.grid, machine);
       const first = firstTrip(stretch.trips, machine);
-      const covered = Math.max(one.wire + one.apart, one.memory, one.arithmetic, one.share);
+      const covered = coveredTime(one, stretch.rounds ?? 0);
       sending[rank] = time[rank]! + first;
       time[rank] = Math.max(time[rank]! + Math.max(pathOf(stretch.trips, machine), first + covered), notBefore[rank]!);
       notBefore[rank] = 0;
@@ -169,6 +170,16 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
   const total = Math.max(...time);
   const last = time.indexOf(total);
   return { total, ...terms[last]!, latency: total - overlapped[last]!, blocks: ranks[last]!.grid };
+}
+
+/** What overlaps in a stretch. What leaves tile by tile begins after the first, and the last one's goes when nothing else is done. */
+function coveredTime(
+  { wire, apart, memory, arithmetic, share }: ReturnType<typeof stretchTerms>,
+  rounds: number,
+): number {
+  const busy = Math.max(memory, arithmetic, share);
+  const together = Math.max(wire + apart, busy);
+  return rounds === 0 ? together : Math.max(together, busy + wire / rounds, busy / rounds + wire);
 }
 
 function firstTrip({ peer, own, packets }: Trips, { peerLoad, ownLoad, packetLoad }: Machine): number {
@@ -254,7 +265,8 @@ function stretchTerms(
   const own = s.loaded[rank]! - tiles.loaded + s.stored[rank]! + total.stored;
   const cache = tiles.all / m.cache.value;
   const working = Math.min(grid, m.multiprocessors);
-  const arithmetic = s.scalarOps / m.scalar.value + s.tensorOps / m.tensor.value + drag;
+  const products = s.tensorOps / m.tensor.value + (s.accumulatorOps ?? 0) / m.accumulator.value;
+  const arithmetic = s.scalarOps / m.scalar.value + products + drag;
   const share = Math.max(
     total.loaded / m.blockPull.value + total.stored / m.blockPush.value,
     own / m.blockMemory.value,

@@ -29,6 +29,8 @@ export interface PreparedOp {
   readonly isOfIndices: boolean;
   /** Operations on elements, counted as additions. */
   readonly elementOps: number;
+  /** Elements that it loads or stores. */
+  readonly elementsMoved: number;
   /** Buffers whose packets it loads, and to which it stores some, with all inside it. */
   readonly packets: { readonly loaded: readonly string[]; readonly stored: readonly string[] };
   /** Whether it waits, or has an op inside that does; for packets that are stored inside, too. */
@@ -120,6 +122,7 @@ function preparedOp(op: Op, kernel: Kernel, numbers: Map<Value, number>): Prepar
     peer: peer === null ? null : numbered(peer),
     isOfIndices: ofIndices,
     elementOps: ofIndices ? 0 : elementOps(op),
+    elementsMoved: buffer === null ? 0 : lanesOf((op.results[0] ?? op.operands[0]!).type),
     packets,
     synchronises:
       op.name === "wait" ||

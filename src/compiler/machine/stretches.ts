@@ -19,6 +19,10 @@ export interface Stretch {
    */
   readonly scalarOps: number;
   readonly tensorOps: number;
+  /** Of the busiest block, times all blocks: elements that consumers load, compute with and store in loops over their accumulators, while nobody multiplies. */
+  readonly accumulatorOps?: number;
+  /** Tiles that the busiest block multiplies one after the other, where what it stores to peers follows each; 0 for other stores. */
+  readonly rounds?: number;
 }
 
 /** A stretch that is still counted. */
@@ -30,6 +34,8 @@ export interface OpenStretch extends Stretch {
   sent: number;
   scalarOps: number;
   tensorOps: number;
+  accumulatorOps: number;
+  rounds: number;
   trips: Trips;
 }
 
@@ -38,7 +44,7 @@ export function openStretch(world: number): OpenStretch {
   const zeros = (): number[] => new Array<number>(world).fill(0);
   return {
     ...{ loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, apart: 0, sent: 0 },
-    ...{ scalarOps: 0, tensorOps: 0, trips: NONE },
+    ...{ scalarOps: 0, tensorOps: 0, accumulatorOps: 0, rounds: 0, trips: NONE },
   };
 }
 

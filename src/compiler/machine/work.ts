@@ -95,6 +95,10 @@ class Counter {
   private isBeside = false;
   /** Whether consumers of a product do what is looked at. */
   private isConsuming = false;
+  /** Tiles that the busiest block's consumers have. */
+  private rounds = 0;
+  /** Whether what is counted is done to elements of an accumulator. */
+  private isOfAccumulator = false;
   /** Whether blocks have handed each other pieces of tiles. */
   private hasPieces = false;
   /** Of the producer's tiles, while those are gone through. */
@@ -230,6 +234,8 @@ class Counter {
   }
 
   private op(op: PreparedOp, weight: number): void {
+    if (this.isOfAccumulator)
+      this.stretch.accumulatorOps += weight * this.unevenness * (op.elementOps + op.elementsMoved);
     switch (op.name) {
       case "const":
       case "dim":
@@ -343,8 +349,12 @@ class Counter {
     as("producers", producers);
     this.awaited = null;
     this.isConsuming = true;
+    this.rounds = 0;
+    const sent = this.touched().peers;
     as("consumers", consumers);
     this.isConsuming = false;
+    const isSending = attributes["outgoing"] !== undefined || (!hasMovers && this.touched().peers > sent);
+    if (isSending) this.stretch.rounds = this.rounds;
     this.isBeside = false;
     const [first, rest] = awaited.stretches(moved, this.take(), this.rank);
     this.put(first);
@@ -388,7 +398,9 @@ class Counter {
     // An iteration of a loop over blocks is one block's.
     const isOfBlocks = op.attributes["map"] === "blocks";
     const each = isOfBlocks ? weight / this.grid : weight;
-    const { shares, unevenness } = this;
+    const { shares, unevenness, isOfAccumulator } = this;
+    if (op.attributes["map"] === "fragment") this.isOfAccumulator = true;
+    if (isOfBlocks && this.isConsuming) this.rounds = Math.max(this.rounds, own);
     if (isOfBlocks) this.unevenness = (own * this.grid) / total;
     if (isOfBlocks && ranges.length === 1 && copiesTiles(body))
       this.shares = sharesOfTiles(body, ranges[0]!, this.grid, this.values);
@@ -413,6 +425,7 @@ class Counter {
       this.depth--;
       this.shares = shares;
       this.unevenness = unevenness;
+      this.isOfAccumulator = isOfAccumulator;
     }
   }
 
