@@ -13,8 +13,7 @@ import {
   type DType,
   type Reach,
 } from "../compiler/index.js";
-import { InternalCompilerError } from "../compiler/index.js";
-import { messageOf } from "../runtime/errors.js";
+import { messageOf, UsageError } from "../runtime/errors.js";
 import type { Group, TimingOptions } from "../runtime/group.js";
 import { packageRoot } from "../runtime/native.js";
 import { checkDims } from "../runtime/shapes.js";
@@ -107,7 +106,8 @@ function compileKernel(
     tuned: tunedFromDisk(undefined, { withLibraries: backend !== "cpu" }),
   });
   const error = result.diagnostics.find((d) => d.severity === "error");
-  if (error !== undefined) throw new InternalCompilerError(`kernels/${kernel}.coll does not compile: ${error.message}`);
+  if (error !== undefined)
+    throw new UsageError(`kernels/${kernel}.coll is not for ${dtype}: ${error.message}`, "choose another --dtype");
   return result;
 }
 

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { DType } from "../compiler/index.js";
-import { writeFileAtomic } from "../runtime/atomic-file.js";
 import type { BackendName, TimingOptions } from "../runtime/group.js";
+import { writeOutput } from "../runtime/output-file.js";
 import { type MachineFacts, machineSlug } from "./machine.js";
 import type { Measured } from "./measure.js";
 import type { SuiteName } from "./suites.js";
@@ -49,7 +49,7 @@ export class ResultFiles {
   /** Writes what is measured of a suite so far, in place of what this run wrote of it before. @returns the path */
   async save(result: BenchResult): Promise<string> {
     const path = `${this.nameOf(result)}.json`;
-    await writeFileAtomic(path, JSON.stringify(result, null, 1) + "\n");
+    await writeOutput(path, JSON.stringify(result, null, 1) + "\n");
     return path;
   }
 
@@ -57,7 +57,7 @@ export class ResultFiles {
   async plot(result: BenchResult): Promise<string> {
     const { plotOf } = await import("./plot.js");
     const path = `${this.nameOf(result)}.svg`;
-    await writeFileAtomic(path, await plotOf(result));
+    await writeOutput(path, await plotOf(result));
     return path;
   }
 

@@ -12,6 +12,7 @@ import { timeTorch, torchPeers, torchVersion, withTorch } from "../bench/torch-p
 import { backendNames } from "../runtime/backends.js";
 import { exitCodes, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
+import { refuseFolder } from "../runtime/output-file.js";
 import { chosenReach, pretendHostToNccl, reachText } from "../runtime/reach.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
@@ -163,6 +164,7 @@ async function bench(io: Io, name: string, options: BenchOptions): Promise<void>
     );
   // Asked for before anything is timed: whoever waits for minutes should not learn at the end that it is missing.
   const torch = withPyTorch && place.speaks ? await torchVersion() : null;
+  if (options.save) refuseFolder(options.out);
   const files = options.save ? new ResultFiles(options.out) : null;
   const kept = new Set<string>();
   /** Each case is saved when it is measured, whatever becomes of the others. */

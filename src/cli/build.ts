@@ -5,7 +5,7 @@ import { Command, Option } from "commander";
 import type { PassOptions } from "../compiler/index.js";
 import { bytes } from "../bench/format.js";
 import { UsageError } from "../runtime/errors.js";
-import { writeFileAtomic } from "../runtime/atomic-file.js";
+import { refuseTarget, writeOutput } from "../runtime/output-file.js";
 import { tunedFromDisk, tuneFilePath } from "../runtime/tuned.js";
 import { type ArtefactProgram, type Identity, MANIFEST_SCHEMA, programName } from "./aot/manifest.js";
 import { Sources } from "./aot/sources.js";
@@ -114,6 +114,7 @@ function parsePrefix(text: string): string {
 }
 
 async function build(io: Io, files: readonly string[], options: BuildOptions): Promise<void> {
+  if (options.depfile !== undefined) refuseTarget(options.depfile, "out.d");
   const chosen = filesOf(files, io).map((path) => selectCollectives(io, path, null));
   const sources = new Sources(
     chosen.map((selected) => selected.file),
@@ -123,7 +124,7 @@ async function build(io: Io, files: readonly string[], options: BuildOptions): P
   if (options.tuned && existsSync(tuneFilePath())) sources.read.add(tuneFilePath());
   if (options.depfile !== undefined) {
     const target = join(options.out, "manifest.json");
-    await writeFileAtomic(resolve(options.depfile), depfile(target, [...sources.read].sort()));
+    await writeOutput(options.depfile, depfile(target, [...sources.read].sort()));
   }
   report(io, built, options);
 }
@@ -187,7 +188,7 @@ function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options
             if (owners.has(key))
               throw new UsageError(
                 `two programs would both be called ${name}, one of them ${collective.name.text} of ${source}`,
-                "build them into different folders with -o, or rename a file",
+                "build them into different folders, or rename a file",
               );
             owners.set(key, owner);
             count++;

@@ -1,9 +1,8 @@
 /** `collc fmt`: puts programs into the one style of Coll. */
-import { realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
-import { writeFileAtomic } from "../runtime/atomic-file.js";
 import { exitCodes, messageOf, UsageError } from "../runtime/errors.js";
+import { writeOutput } from "../runtime/output-file.js";
 import { printDiagnostics } from "./diagnostics.js";
 import { Exit } from "./failure.js";
 import { type Io, paletteOf } from "./io.js";
@@ -59,7 +58,7 @@ async function formatFiles(io: Io, paths: readonly string[], options: FmtOptions
     if (formatted === null) failed++;
     else if (formatted !== text) {
       changed.push(file);
-      if (options.check !== true) await replace(file, formatted);
+      if (options.check !== true) await writeOutput(file, formatted);
     }
   }
   for (const file of changed) io.out.write(`${file}\n`);
@@ -81,12 +80,6 @@ async function formatOrReport(io: Io, file: string, text: string, configured: st
     printDiagnostics(io, error.diagnostics, error.source);
     return null;
   }
-}
-
-/** A link stays a link, and the file keeps its permissions. */
-async function replace(file: string, text: string): Promise<void> {
-  const target = realpathSync(file);
-  await writeFileAtomic(target, text, { mode: statSync(target).mode & 0o777 });
 }
 
 function summary(io: Io, all: number, changed: number, failed: number, options: FmtOptions): string {

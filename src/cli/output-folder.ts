@@ -46,7 +46,7 @@ type Contents = ReadonlyMap<string, Uint8Array | string>;
 export async function writeTogether(folder: string, contents: Contents): Promise<void> {
   const existing = await stat(folder).catch(() => null);
   if (existing !== null && !existing.isDirectory())
-    throw new UsageError(`${folder} is a file, not a folder`, "name another folder with -o");
+    throw new UsageError(`${folder} is a file, not a folder`, "name another folder");
   const made = await missingParent(folder);
   try {
     if (existing === null && (await makeWhole(folder, contents))) return;
@@ -55,7 +55,7 @@ export async function writeTogether(folder: string, contents: Contents): Promise
     if (made !== null) await removeEmpty(dirname(folder), made);
     if (systemCode(error) === undefined) throw error;
     const why = systemCode(error) === "ENOSPC" ? "the disk is full" : messageOf(error);
-    throw new MachineError(`${folder} cannot be written: ${why}`, "name another folder with -o");
+    throw new MachineError(`${folder} cannot be written: ${why}`, "name another folder");
   }
 }
 

@@ -1,6 +1,5 @@
 /** `collc simulate`: how long programs take on machines of many hosts, by simulation. */
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
 import { Command, InvalidArgumentError, Option } from "commander";
 import {
   type Cluster,
@@ -20,6 +19,7 @@ import {
 } from "../compiler/index.js";
 import { exitCodes, messageOf, UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
+import { refuseTarget, writeOutput } from "../runtime/output-file.js";
 import { dtypesFor, isExcluded, selectCollective, type Selected } from "./collectives.js";
 import { hasErrors, printDiagnostics, wrongProgram } from "./diagnostics.js";
 import { examples } from "./examples.js";
@@ -164,7 +164,7 @@ export async function simulate(io: Io, files: readonly string[], options: Simula
   if (tooMany !== undefined)
     throw new UsageError(`${machine.name} has ${most} ranks at most, not ${tooMany}`, "choose fewer ranks, or another machine"); // prettier-ignore
   const sizes = options.size ?? DEFAULT_SIZES;
-  if (options.svg !== undefined) refuseTarget(options.svg);
+  if (options.svg !== undefined) refuseTarget(options.svg, "times.svg");
   const ways = filesOf(files, io).flatMap((file) => waysOf(io, file, options));
   const report = options.json === true ? null : new SimulateReport(io, machine, sizes, options);
   const programs = await withProgress(io, async (progress) => {
@@ -181,7 +181,7 @@ export async function simulate(io: Io, files: readonly string[], options: Simula
   const result: SimulateResult = { machine, sizes, programs };
   if (options.svg !== undefined) {
     const { scalePlot } = await import("../bench/scale-plot.js");
-    writeFileSync(options.svg, await scalePlot(plotted(result), `${machine.name}, simulated`));
+    await writeOutput(options.svg, await scalePlot(plotted(result), `${machine.name}, simulated`));
   }
   if (report === null) io.out.write(JSON.stringify(result, null, 2) + "\n");
   else report.end(result);
@@ -192,15 +192,6 @@ function plotted({ programs }: SimulateResult): { name: string; ranks: number; b
   return programs.flatMap(({ name, ranks, sizes }) =>
     sizes.map(({ bytes, seconds }) => ({ name, ranks, bytes, seconds })),
   );
-}
-
-/** Simulations take long: what cannot be written afterwards is refused before. @throws UsageError */
-function refuseTarget(file: string): void {
-  const folder = dirname(file);
-  if (!existsSync(folder) || !statSync(folder).isDirectory())
-    throw new UsageError(`there is no folder ${folder} for ${file}`, "make it first, or name another file");
-  if (existsSync(file) && statSync(file).isDirectory())
-    throw new UsageError(`${file} is a folder, not a file`, "name a file in it, such as times.svg");
 }
 
 /** The machine of a name, or of a file. @throws UsageError */

@@ -19,6 +19,7 @@ import { MachineError, UsageError } from "../runtime/errors.js";
 import type { BackendName, Group, Tensor } from "../runtime/group.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { backendOptions } from "../runtime/machine-at-hand.js";
+import { refuseTarget } from "../runtime/output-file.js";
 import { requireWholeReach } from "../runtime/reach.js";
 import { packageRoot } from "../runtime/native.js";
 import { openNccl } from "../runtime/nccl/library.js";
@@ -85,6 +86,7 @@ async function tune(io: Io, names: readonly string[], options: TuneOptions): Pro
       "times of the emulation say nothing about a machine",
       "use --backend cuda; --out FILE writes a plan of the emulation all the same",
     );
+  if (options.out !== undefined) refuseTarget(options.out, "tune.json");
   const chosen = names.length > 0 ? names : known;
   const plans = await distribute(
     io,
@@ -93,6 +95,10 @@ async function tune(io: Io, names: readonly string[], options: TuneOptions): Pro
     (group, onProgress) => measureAll(group, chosen, options.dtype, onProgress),
   );
   if (plans === null || !place.speaks) return;
+  const leftOut = chosen.filter((name) => !plans.some((plan) => plan.conversion === name)).join(", ");
+  if (plans.length === 0)
+    throw new UsageError(`of ${options.dtype}, there are no two ways to choose from: ${leftOut}`, "choose another --dtype"); // prettier-ignore
+  if (leftOut !== "") io.err.write(`left out, for there are no two ways of ${options.dtype}: ${leftOut}\n`);
   const { gpus, cpu } = await machineFacts(place.backend);
   const path = options.out ?? tuneFilePath();
   const date = new Date().toISOString();

@@ -28,6 +28,20 @@ export function isProcessAlive(pid: number): boolean {
   }
 }
 
+/** Makes a folder and those above it that are missing. Node's own `recursive` never returns where a file system has no new folders, as in /proc. */
+async function makeFolders(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    if (systemCode(error) === "EEXIST") return;
+    if (systemCode(error) !== "ENOENT" || dirname(path) === path) throw error;
+    await makeFolders(dirname(path));
+    await mkdir(path).catch((again: unknown) => {
+      if (systemCode(again) !== "EEXIST") throw again;
+    });
+  }
+}
+
 /** Makes a rename durable. Not every file system can; then the rename is still atomic, so errors are ignored. */
 async function syncDirectory(path: string): Promise<void> {
   try {
@@ -61,7 +75,7 @@ export async function writeFileAtomic(
   data: Uint8Array | string,
   options: AtomicWriteOptions = {},
 ): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolders(dirname(path));
   const aside = asideName(path);
   try {
     const handle = await open(aside, "wx", options.mode ?? 0o644);
@@ -102,7 +116,7 @@ export async function makeDirectoryAtomic(
   parent: string,
   fill: (directory: string) => Promise<string>,
 ): Promise<string> {
-  await mkdir(parent, { recursive: true });
+  await makeFolders(parent);
   const aside = asideName(join(parent, "folder"));
   await mkdir(aside, { mode: 0o700 });
   try {

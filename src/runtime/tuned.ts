@@ -4,9 +4,9 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { MeasuredConversions } from "../compiler/graph/index.js";
 import { type DType, type Machine, machinesOf, NCCL_WAY, type Tuned, type TunedChoice } from "../compiler/index.js";
-import { writeFileAtomic } from "./atomic-file.js";
 import { libraryFromDisk } from "./imports.js";
 import { cacheDirectory } from "./jit-cache.js";
+import { writeOutput } from "./output-file.js";
 
 /** The plan of one conversion, dtype and number of ranks. */
 export interface TunedPlan {
@@ -177,5 +177,5 @@ export async function saveTuned(path: string, file: TuneFile): Promise<void> {
   const isNew = (p: TunedPlan): boolean =>
     !file.plans.some((q) => q.conversion === p.conversion && q.dtype === p.dtype && q.ranks === p.ranks);
   const kept = before?.machine === file.machine ? before.plans.filter(isNew) : [];
-  await writeFileAtomic(path, JSON.stringify({ ...file, plans: [...kept, ...file.plans] }, null, 1) + "\n");
+  await writeOutput(path, JSON.stringify({ ...file, plans: [...kept, ...file.plans] }, null, 1) + "\n");
 }

@@ -70,6 +70,17 @@ describe("collc bench", () => {
     expect(readdirSync(folder)).toHaveLength(before);
   });
 
+  it.each([
+    [["all_reduce", "--dtype", "bool"], "kernels/all_reduce.coll is not for bool: partial(sum) does not fit"],
+    [["broadcast", "-o", entry], `${entry} is a file, not a folder`],
+  ])("refuses %j", async (argv, message) => {
+    const { code, out, err } = await collc(["bench", ...argv, "--sizes", "64", "--backend", "cpu", "--json"]);
+    expect([code, err]).toEqual([2, expect.stringContaining(message)]);
+    expect(JSON.parse(out)).toMatchObject({
+      error: { exitCode: 2, message: expect.stringContaining(message) as string },
+    });
+  });
+
   it("has the products of models' layers", () => {
     const gathered = layerCases(["llama3-70b"], "gathered", [1, 64], 4);
     expect(gathered.map(({ label, layer }) => [layer, label])).toEqual([

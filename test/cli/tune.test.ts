@@ -1,5 +1,5 @@
 /** `collc tune`: what it measures becomes the plan, and what does not fit any more does not. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, it, vi } from "vitest";
 import { choiceName, choiceOf, compile, type CompileOptions } from "../../src/compiler/index.js";
@@ -130,6 +130,21 @@ describe("a tuned machine", () => {
     expect((await written({ library: "0" }))("reduce", "f32", 2)).toBeNull();
     const gone = await written({ choices: [{ below: null, way: "reduce/gone" }] });
     expect(() => compile(text, options({ tuned: gone }))).toThrow("takes reduce/gone, which there is not");
+  });
+
+  it("keeps nothing where there is nothing to choose from, and names what is left out", async () => {
+    const none = join(folder, "none.json");
+    const tuned = (...argv: readonly string[]): ReturnType<typeof collc> =>
+      collc(["tune", ...argv, "--backend", "cpu", "--ranks", "2", "--dtype", "bool"], {});
+    const { code, err } = await tuned("all_reduce", "--out", none);
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining("of bool, there are no two ways to choose from: all_reduce"),
+    ]);
+    expect(existsSync(none)).toBe(false);
+    expect((await tuned("all_reduce", "gather", "--out", none)).err).toMatch(/^left out.* of bool: all_reduce\n$/);
+    expect(readTuneFile(none)!.plans.map((plan) => plan.conversion)).toEqual(["gather"]);
+    expect((await tuned("gather", "--out", folder)).err).toContain("is a folder, not a file");
   });
 
   it("takes no broken file, and keeps plans of other dtypes", async () => {

@@ -168,7 +168,7 @@ describe("collc simulate", () => {
     [["-s", "1Mi..1Ki"], "is no range"],
     [["--chunks", "0"], "from 1 to 1024"],
     [["-m", "/"], "/ cannot be read"],
-    [["--svg", join(folder, "none/x.svg")], "there is no folder"],
+    [["--svg", join(TWO_SHOT, "x.svg")], "is a file, not a folder"],
     [["--svg", folder], "is a folder, not a file"],
     [["--collective", "g"], "has no collective 'g'"],
   ])("a wrong command line: %j", async (argv, message) => {

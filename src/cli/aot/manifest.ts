@@ -114,7 +114,7 @@ export function merged(
   if (before !== null && before.programs.length > 0 && before.prefix !== prefix)
     throw new UsageError(
       `${folder} holds programs whose names begin with ${before.prefix}_, and these would begin with ${prefix}_`,
-      `build with --prefix ${before.prefix}, or into another folder with -o`,
+      `build with --prefix ${before.prefix}, or into another folder`,
     );
   const programs = new Map(before?.programs.map((program) => [program.name, program]));
   for (const program of built) {
@@ -129,7 +129,7 @@ function joined(old: ArtefactProgram, built: ArtefactProgram): ArtefactProgram {
   if (digest(identityOf(old)) !== digest(identityOf(built)))
     throw new UsageError(
       `two programs would both be called ${built.name}: ${old.collective} of ${old.source}, and ${built.collective} of ${built.source}`,
-      "build them into different folders with -o, or say with --root which folders their paths begin at",
+      "build them into different folders, or say with --root which folders their paths begin at",
     );
   const archs = new Set(built.targets.map((target) => target.arch));
   const kept = old.targets.filter((target) => !archs.has(target.arch));
@@ -445,7 +445,7 @@ export function manifestProblem(value: unknown): string | null {
  * @throws UsageError for anything else, among it manifests of other versions of collc
  */
 export function parseManifest(folder: string, json: string): ArtefactManifest {
-  const help = "build into another folder with -o, or remove it";
+  const help = "build into another folder, or remove it";
   let value: unknown;
   try {
     value = JSON.parse(json);

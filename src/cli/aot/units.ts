@@ -230,10 +230,7 @@ function filesOf(
     if (made !== undefined) return made as Uint8Array;
     const path = join(folder, name);
     if (existsSync(path)) return readFileSync(path);
-    throw new UsageError(
-      `${path} is missing, which manifest.json names`,
-      "build everything anew into another folder with -o",
-    );
+    throw new UsageError(`${path} is missing, which manifest.json names`, "build everything anew into another folder");
   };
   return textsOf(manifest, read).set("manifest.json", JSON.stringify(manifest, null, 2) + "\n");
 }
