@@ -1,7 +1,15 @@
 /** `collc lower`: which parts of a compiler's graph become programs, and why the others do not. */
 import { Command, Option } from "commander";
 import { DEFAULT_ARCH, type Machine, machineFor, MACHINES, predictOperation } from "../compiler/index.js";
-import { asFx, lower, type Lowered, loweredToJson, partitionReport, shapeOf } from "../compiler/graph/index.js";
+import {
+  asFx,
+  type FxGraph,
+  lower,
+  type Lowered,
+  loweredToJson,
+  partitionReport,
+  shapeOf,
+} from "../compiler/graph/index.js";
 import { UsageError } from "../runtime/errors.js";
 import { importsFromDisk, libraryFromDisk } from "../runtime/imports.js";
 import { machineAtHand } from "../runtime/machine-at-hand.js";
@@ -11,7 +19,7 @@ import { buildUnits, type Unit } from "./aot/units.js";
 import { examples } from "./examples.js";
 import type { Io } from "./io.js";
 import { listOf, parseArch, shared } from "./options.js";
-import { readProgram } from "./source-file.js";
+import { readJson } from "./source-file.js";
 
 interface LowerCommandOptions {
   readonly ranks?: number;
@@ -79,7 +87,7 @@ export function lowerCommand(io: Io): Command {
 }
 
 async function run(io: Io, file: string, options: LowerCommandOptions): Promise<void> {
-  const fx = asFx(json(io, file, "an FX graph"));
+  const fx = asFx(readJson(file, io, "an FX graph"));
   const sizes = [...new Set(Object.values(fx.groups))];
   if (options.ranks === undefined && sizes.length !== 1)
     throw new UsageError(`the graph's process groups have ${sizes.join(" and ")} ranks`, "say which: --ranks N");
@@ -88,9 +96,9 @@ async function run(io: Io, file: string, options: LowerCommandOptions): Promise<
   if (others.length > 0) throw new UsageError("a partition is of one architecture: its times are", "lower for each by itself"); // prettier-ignore
   const machine = machineToPlanFor(options.machine, arch, ranks);
   if (ranks > machine.ranks)
-    throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, `use --ranks ${machine.ranks}`);
+    throw new UsageError(`${machine.name} has ${machine.ranks} GPUs, not ${ranks}`, machinesWith(ranks));
   const common = { ranks, machine, fuse: options.fuse, caller: options.caller, library: libraryFromDisk, resolve: importsFromDisk }; // prettier-ignore
-  const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured) };
+  const measured = options.measured === undefined ? {} : { measured: secondsByNode(io, options.measured, fx) };
   // Programs for hosts without collc have none of NCCL's broadcasts.
   const messages = options.build === undefined ? {} : { broadcasts: false };
   const found = conversionsFromDisk(machine);
@@ -100,6 +108,12 @@ async function run(io: Io, file: string, options: LowerCommandOptions): Promise<
   io.out.write(
     options.json === true ? JSON.stringify(loweredToJson(lowered), null, 2) + "\n" : partitionReport(lowered),
   );
+}
+
+function machinesWith(ranks: number): string {
+  const names = MACHINES.filter((m) => m.ranks >= ranks).map((m) => m.name);
+  if (names.length > 0) return `machines with so many: ${names.join(", ")}`;
+  return `no machine has more than ${Math.max(...MACHINES.map((m) => m.ranks))}: lower for a smaller process group`;
 }
 
 /** The machine of that name; where none is given, that of the GPUs at hand, if they are of the architecture. */
@@ -143,19 +157,12 @@ async function build(io: Io, lowered: Lowered, machine: Machine, out: string, ar
   await buildUnits(io, [...known.values()].map((made) => made.unit), { out, prefix: "coll" }, others); // prettier-ignore
 }
 
-function json(io: Io, file: string, what: string): unknown {
-  const { file: shown, text } = readProgram(file, io);
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new UsageError(`${shown} is no JSON: ${(error as Error).message}`, `it must hold ${what}`);
-  }
-}
-
-function secondsByNode(io: Io, file: string): Record<string, number> {
-  const value = json(io, file, 'seconds by node: {"mm_1": 12e-6}');
-  const isFine =
-    typeof value === "object" && value !== null && Object.values(value).every((s) => typeof s === "number" && s > 0);
+function secondsByNode(io: Io, file: string, { nodes }: FxGraph): Record<string, number> {
+  const value = readJson(file, io, "seconds by node");
+  const isTime = (s: unknown): boolean => typeof s === "number" && s > 0 && s < Infinity;
+  const isFine = typeof value === "object" && value !== null && !Array.isArray(value) && Object.values(value).every(isTime); // prettier-ignore
   if (!isFine) throw new UsageError(`${file} holds no seconds by node`, 'write {"mm_1": 12e-6}');
+  const unknown = Object.keys(value).filter((name) => !nodes.some((node) => node.name === name));
+  if (unknown.length > 0) io.err.write(`warning: ${file} has times of what is no node of the graph: ${unknown.join(", ")}\n`); // prettier-ignore
   return value as Record<string, number>;
 }

@@ -1,4 +1,4 @@
-/** Reads a `.coll` file, and says what is wrong with a file that is none. */
+/** Reads programs and other texts that a command line names, and says what is wrong with a file that is none. */
 import { closeSync, type Dirent, existsSync, fstatSync, openSync, readdirSync, statSync } from "node:fs";
 import { isatty } from "node:tty";
 import { basename, dirname, extname, join } from "node:path";
@@ -6,6 +6,20 @@ import { UsageError, messageOf, systemCode } from "../runtime/errors.js";
 import { packageRoot } from "../runtime/native.js";
 import { type Io, maxInputBytes, readAtMost } from "./io.js";
 import { nearest } from "./suggest.js";
+
+/** What a file should hold, for messages. */
+export interface TextKind {
+  readonly what: string;
+  readonly extension: string;
+  /** Where such a file may be found, if none is near. */
+  readonly example?: string;
+}
+
+const PROGRAM: TextKind = {
+  what: "a Coll program",
+  extension: ".coll",
+  example: "collc's own kernels are named like kernels/all_reduce/one_shot.coll",
+};
 
 export interface ProgramText {
   /** Path as it is shown in messages. */
@@ -19,9 +33,39 @@ export interface ProgramText {
  * @throws UsageError for what is no text file.
  */
 export function readProgram(path: string, io: Io): ProgramText {
-  if (path === "-") return { file: "<stdin>", text: decode("<stdin>", bounded("<stdin>", io.readStdin())) };
-  const found = existsSync(path) ? path : (shippedFile(path) ?? path);
-  return { file: found, text: decode(path, readBytes(found, path)) };
+  const found = path === "-" || existsSync(path) ? path : (shippedFile(path) ?? path);
+  return readText(found, path, io, PROGRAM);
+}
+
+/** Reads JSON. `-` is standard input. @param what it should hold: "an FX graph" @throws UsageError for what is no JSON */
+export function readJson(path: string, io: Io, what: string): unknown {
+  const { file, text } = readText(path, path, io, { what, extension: ".json" });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new UsageError(`${file} is no JSON: ${messageOf(error)}`, `it must hold ${what}`);
+  }
+  if (isDeep(value))
+    throw new UsageError(`${file} is nested more than ${MOST_NESTED} deep`, `that is too deep for ${what}`);
+  return value;
+}
+
+/** Deeper than anything that people or compilers write; shallow enough for whatever looks into it. */
+const MOST_NESTED = 500;
+
+function isDeep(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_NESTED) return true;
+    level = level.flatMap((v) => (typeof v === "object" && v !== null ? (Object.values(v) as unknown[]) : []));
+  }
+  return false;
+}
+
+function readText(path: string, shown: string, io: Io, kind: TextKind): ProgramText {
+  if (path === "-") return { file: "<stdin>", text: decode("<stdin>", bounded("<stdin>", io.readStdin(), kind), kind) };
+  return { file: path, text: decode(shown, readBytes(path, shown, kind), kind) };
 }
 
 /** Files and folders below a folder that are looked at: a whole disk is a slip of the keyboard. */
@@ -123,24 +167,24 @@ function shippedFile(path: string): string | null {
   return tries.find((file) => extname(file) === ".coll" && existsSync(file)) ?? null;
 }
 
-function readBytes(file: string, shown: string): Buffer {
+function readBytes(file: string, shown: string, kind: TextKind): Buffer {
   let descriptor: number;
   try {
     descriptor = openSync(file, "r");
   } catch (error) {
     if (systemCode(error) === "ENOENT" || systemCode(error) === "ENOTDIR")
-      throw new UsageError(`there is no file ${shown}`, similarFile(shown));
+      throw new UsageError(`there is no file ${shown}`, similarFile(shown, kind));
     if (systemCode(error) === "EACCES") throw new UsageError(`${shown} may not be read`, "check its permissions");
     throw new UsageError(`${shown} cannot be read: ${messageOf(error)}`);
   }
   try {
     const entry = fstatSync(descriptor);
-    if (entry.isDirectory()) throw new UsageError(`${shown} is a folder, not a file`, describeFolder(shown));
+    if (entry.isDirectory()) throw new UsageError(`${shown} is a folder, not a file`, describeFolder(shown, kind));
     if (entry.isCharacterDevice() || entry.isBlockDevice()) {
       const isTerminal = isatty(descriptor);
-      if (!isTerminal) throw new UsageError(`${shown} is a device, not a file`, "name a .coll file");
+      if (!isTerminal) throw new UsageError(`${shown} is a device, not a file`, `name a ${kind.extension} file`);
     }
-    return bounded(shown, readAtMost(descriptor, maxInputBytes));
+    return bounded(shown, readAtMost(descriptor, maxInputBytes), kind);
   } catch (error) {
     if (systemCode(error) === undefined) throw error;
     throw new UsageError(`${shown} cannot be read: ${messageOf(error)}`);
@@ -149,18 +193,18 @@ function readBytes(file: string, shown: string): Buffer {
   }
 }
 
-/** @throws UsageError for more than any program has. */
-function bounded(shown: string, bytes: Buffer): Buffer {
+/** @throws UsageError for more than any such text has. */
+function bounded(shown: string, bytes: Buffer, { what }: TextKind): Buffer {
   if (bytes.length <= maxInputBytes) return bytes;
   throw new UsageError(
-    `${shown} is longer than ${maxInputBytes / 2 ** 20} MiB, which no Coll program is`,
+    `${shown} is longer than ${maxInputBytes / 2 ** 20} MiB, too long for ${what}`,
     "is it the right file?",
   );
 }
 
 /** Text of the bytes, which must be UTF-8 without zeros; a byte order mark is dropped. */
-function decode(shown: string, bytes: Buffer): string {
-  const notText = new UsageError(`${shown} is not a text file`, "a Coll program is UTF-8 text, usually named *.coll");
+function decode(shown: string, bytes: Buffer, { what, extension }: TextKind): string {
+  const notText = new UsageError(`${shown} is not a text file`, `${what} is UTF-8 text, usually named *${extension}`);
   if (bytes.includes(0)) throw notText;
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -169,25 +213,23 @@ function decode(shown: string, bytes: Buffer): string {
   }
 }
 
-function similarFile(path: string): string | undefined {
+function similarFile(path: string, kind: TextKind): string | undefined {
   const folder = dirname(path);
-  const names = existsSync(folder) ? collFilesIn(folder) : [];
+  const names = existsSync(folder) ? filesIn(folder, kind) : [];
   const near = nearest(basename(path), names);
   if (near !== null) return `did you mean ${join(folder, near)}?`;
-  return names.length > 0
-    ? `${folder} has ${names.slice(0, 8).join(", ")}`
-    : "collc's own kernels are named like kernels/all_reduce/one_shot.coll";
+  return names.length > 0 ? `${folder} has ${names.slice(0, 8).join(", ")}` : kind.example;
 }
 
-function describeFolder(path: string): string {
-  const names = collFilesIn(path);
-  return names.length === 0 ? "name a .coll file" : `name a file in it: ${names.slice(0, 8).join(", ")}`;
+function describeFolder(path: string, kind: TextKind): string {
+  const names = filesIn(path, kind);
+  return names.length === 0 ? `name a ${kind.extension} file` : `name a file in it: ${names.slice(0, 8).join(", ")}`;
 }
 
-function collFilesIn(folder: string): string[] {
+function filesIn(folder: string, { extension }: TextKind): string[] {
   try {
     return readdirSync(folder)
-      .filter((name) => name.endsWith(".coll"))
+      .filter((name) => name.endsWith(extension))
       .sort();
   } catch {
     return [];

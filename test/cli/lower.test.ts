@@ -68,6 +68,35 @@ describe("collc lower", () => {
     expect(emitted.code).toBe(0);
   });
 
+  describe("says of what is no graph what to do", () => {
+    const graph = JSON.parse(readFileSync(layer(), "utf8")) as { nodes: { op: string; shape: number[] }[] };
+    const negative = graph.nodes.map((node) => (node.op === "placeholder" ? { ...node, shape: [-1, 512] } : node));
+    const some = layer();
+
+    it.each([
+      [{ ...graph, nodes: negative }, [], /node 'x': shape\.0: it must be >= 0/],
+      [{ ...graph, nodes: graph.nodes.slice(0, -1) }, [], /has one output node\nhelp: end it with/],
+      [{ ...graph, sizes: { m: { min: 2, max: 1 } } }, [], /the range\nhelp: give a hint/],
+      [graph, ["--machine", "h200x2"], /h200x2 has 2 GPUs, not 4\nhelp: machines with so many: h200x4/],
+      [graph, ["--measured", write("list.json", [])], /holds no seconds by node/],
+      [graph, ["--measured", folder], /is a folder, not a file\nhelp: name a file in it: .*tail\.json/],
+      [graph, ["--build", some], /tail\.json is a file, not a folder\nhelp: name another folder\n/],
+    ])("%#", async (value, argv, message) => {
+      const { code, err } = await collc(["lower", write("wrong.json", value), ...argv]);
+      expect([code, err]).toEqual([2, expect.stringMatching(message)]);
+    });
+
+    it("JSON that is nested without an end", async () => {
+      const { code, err } = await collc(["lower", "-"], { stdin: "[".repeat(20_000) + "]".repeat(20_000) });
+      expect([code, err]).toEqual([2, expect.stringContaining("nested more than 500 deep")]);
+    });
+
+    it("times of what is no node, which go for nothing", async () => {
+      const { code, err } = await collc(["lower", some, "--measured", write("other.json", { mm_9: 1e-6 })]);
+      expect([code, err]).toEqual([0, expect.stringMatching(/^warning: .* no node of the graph: mm_9\n$/)]);
+    });
+  });
+
   it("takes seconds that were measured", async () => {
     const measured = write("measured.json", { all_reduce_1: 1e-9, add_1: 1e-9, mm_1: 1e-9 });
     const { out } = await collc(["lower", layer(), "--measured", measured]);

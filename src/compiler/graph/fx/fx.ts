@@ -118,7 +118,7 @@ export function fxSchema(): Schema {
   const object = (properties: Schema, required: readonly string[]): Schema => ({ type: "object", properties, required, additionalProperties: false }); // prettier-ignore
   const argument = { $ref: "#/$defs/argument" };
   const [most, whole] = [Number.MAX_SAFE_INTEGER, { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER }];
-  const size = { type: "array", items: { anyOf: [whole, extent] } };
+  const size = { type: "array", items: { anyOf: [whole, { $ref: "#/$defs/symbolic" }] } };
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     $id: "https://collc.dev/schema/fx-1.json",
@@ -187,9 +187,9 @@ export function fxSchema(): Schema {
           { type: "array", items: argument },
         ],
       },
-      extent: {
+      extent: { anyOf: [{ type: "integer", minimum: -most, maximum: most }, { $ref: "#/$defs/symbolic" }] },
+      symbolic: {
         anyOf: [
-          { type: "integer", minimum: -most, maximum: most },
           { type: "string", pattern: "^[A-Za-z_]\\w*$" },
           object(
             {
@@ -229,7 +229,7 @@ export function asFx(value: unknown): FxGraph {
     known.add(node.name);
   }
   if (given.nodes.filter((n) => n.op === "output").length !== 1)
-    throw new UsageError("an FX graph has one output node");
+    throw new UsageError("an FX graph has one output node", "end it with {\"op\": \"output\"}, whose args are what it returns"); // prettier-ignore
   checkSizes(given, known);
   return given;
 }
@@ -238,7 +238,7 @@ export function asFx(value: unknown): FxGraph {
 function checkSizes({ nodes, sizes = {}, holds = [] }: FxGraph, names: ReadonlySet<string>): void {
   for (const [name, { min = 0, max = Infinity, hint = min }] of Object.entries(sizes)) {
     if (!isFree(name) || names.has(name)) throw new UsageError(`a size cannot be called '${name}'`, names.has(name) ? "a node is called so" : "the language means something else by it"); // prettier-ignore
-    if (hint < min || hint > max) throw new UsageError(`of the size '${name}', ${hint} is the hint, and ${min} to ${max} the range`); // prettier-ignore
+    if (hint < min || hint > max) throw new UsageError(`of the size '${name}', ${hint} is the hint, and ${min} to ${max} the range`, "give a hint from min to max"); // prettier-ignore
   }
   const require = (who: string, e: Extent): void => {
     const bad = [...extentNames(e)].find((name) => !Object.hasOwn(sizes, name));

@@ -17,7 +17,7 @@ export function partitionReport(lowered: Lowered): string {
   const { name, ranks, machine, parts, edges, buffers, symmetric } = lowered;
   const programs = parts.filter((p) => p.kind === "program");
   const lines = [
-    `${name}: ${count(parts.flatMap((p) => p.nodes).length, "node")} in ${count(parts.length, "step")}, ${programs.length} of them collc's, for ${ranks} ranks on ${machine}`,
+    `${name}: ${count(parts.flatMap((p) => p.nodes).length, "node")} in ${count(parts.length, "step")}, ${programs.length} of them collc's, for ${count(ranks, "rank")} on ${machine}`,
     `predicted ${us(lowered.seconds)}; the caller's own way, ${lowered.caller === "nodes" ? "node by node" : "kernel by kernel"}, ${us(lowered.baseline)}`,
     ...(lowered.conversions === null
       ? []
