@@ -124,7 +124,8 @@ function checkKeys(
   }
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(rules, name)) {
-      throw new UsageError(`there is no ${kind} '${name}'`, suggestion(name, Object.keys(rules)) ?? undefined);
+      const known = Object.keys(rules);
+      throw new UsageError(`there is no ${kind} '${name}'`, suggestion(name, known) ?? `${kind}s: ${known.join(", ")}`);
     }
     if (value === undefined && kind === "option" && !needed.includes(name)) continue; // as if it were not there
     const wrong = rules[name]!(value);
@@ -145,7 +146,8 @@ export function checkDTypeVariables(collective: Collective, { dtype: given }: Co
   if (unknown === undefined) return;
   throw new UsageError(
     `${collective.name.text} has no dtype variable '${unknown}'`,
-    suggestion(unknown, [...variables]) ?? "it has none: leave dtype out",
+    suggestion(unknown, [...variables]) ??
+      (variables.size === 0 ? "it has none: leave dtype out" : `it has ${[...variables].join(", ")}`),
   );
 }
 

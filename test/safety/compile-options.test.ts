@@ -59,6 +59,15 @@ describe("compile()", () => {
     expect(refusal(() => compile(program, { ...good, dtypes: "f32" } as never)).help).toBe("did you mean 'dtype'?");
   });
 
+  it("says which names there are, where none is near", () => {
+    expect(refusal(() => compile(program, { ...good, mapping: { zz: 1 } } as never)).help).toMatch(
+      /^mapping options: .*\belementThreads\b/,
+    );
+    expect(refusal(() => compile(program, { ...good, dtype: { Element: "f32" } })).help).toBe("it has T");
+    const fixed = "collective c(x: f32[n] local) -> y: f32[n] local { for i in tiles(n) { y[i] = x[i] } }";
+    expect(refusal(() => compile(fixed, { ...good, dtype: { T: "f32" } })).help).toBe("it has none: leave dtype out");
+  });
+
   it("refuses what is no text, and no options", () => {
     expect(refusal(() => compile(Buffer.from(program) as never, good)).message).toMatch(/a program is a text/);
     expect(refusal(() => compile(program, undefined as never)).message).toMatch(/options must be an object/);
