@@ -148,12 +148,20 @@ async function textOf(io: Io, result: CompileResult, options: EmitOptions): Prom
       if (options.stage === "cuda") return cuda;
       return withProgress(io, async (progress) => {
         progress.set(`NVRTC compiles for ${options.arch}`);
-        return (await compileCuda(cuda, options.arch)).ptx;
+        // A text is one kernel's: helpers that each brings with it would be there twice.
+        const texts: string[] = [];
+        for (const kernel of launchedOf(result)) texts.push((await compileCuda(kernel.cuda, options.arch)).ptx);
+        return texts.join("\n");
       });
     }
     default:
       return print(snapshots.at(-1)!.kernel);
   }
+}
+
+/** What is launched of the kernel that is printed: several, where copy engines or messages have their part in it. */
+function launchedOf({ kernel, kernels, variants }: CompileResult): CompileResult["kernels"] {
+  return variants.find(({ compiled }) => compiled.kernel === kernel)?.compiled.kernels ?? kernels;
 }
 
 const ended = (text: string): string => (text.endsWith("\n") ? text : `${text}\n`);

@@ -92,6 +92,18 @@ describe.runIf(nvrtc !== null || process.env["CI"] === "true")("with NVRTC", () 
     expect(err).not.toContain("bug in collc");
   });
 
+  it.each([
+    ["copy engines", ["broadcast", "--variant", "broadcast/flat+copies"]],
+    ["messages", ["all_reduce/ring", "--reach", "2x2"]],
+  ])("prints the PTX of each kernel between %s", async (_, [name, ...argv]) => {
+    const text = async (stage: string): Promise<string> =>
+      (await collc(["emit", kernel(name!), ...argv, "--arch", "sm_80", "--stage", stage])).out;
+    const [cuda, ptx] = [await text("cuda"), await text("ptx")];
+    const named = [...cuda.matchAll(/^(coll_\w+)\(/gm)].map(([, entry]) => entry);
+    expect(named.length).toBeGreaterThan(1);
+    expect([...ptx.matchAll(/\.visible \.entry (\w+)\(/g)].map(([, entry]) => entry)).toEqual(named);
+  });
+
   it("prints PTX", async () => {
     const { code, out: ptx } = await collc([
       "emit",
