@@ -134,22 +134,37 @@ export function productLayout(a: Laid, b: Laid, rank: number): Layout | null {
   return isWhole(l) && isLinear(r, b.dtype) ? r : null;
 }
 
+/** A side of a product, as text. */
+export interface Written {
+  readonly text: string;
+  /** The same beside `@`, in parentheses where it needs them. */
+  readonly factor: string;
+  /** It is the name of what the program declares with a layout. */
+  readonly isDeclared: boolean;
+}
+
 /** What would make the product possible. @param contracted the dimension both sides share, as written. */
-export function productHelp(a: Laid, b: Laid, left: string, right: string, contracted: string): string {
+export function productHelp(a: Laid, b: Laid, left: Written, right: Written, contracted: string): string {
   const [l, r] = [a.layout, b.layout];
-  if (l.kind === "partial") return `convert the left side first: ${gatherOf(l, left)} @ ${right}`;
-  if (r.kind === "partial") return `convert the right side first: ${left} @ ${gatherOf(r, right)}`;
+  if (l.kind === "partial") return `convert the left side first: ${gatherOf(l, left.text)} @ ${right.factor}`;
+  if (r.kind === "partial") return `convert the right side first: ${left.factor} @ ${gatherOf(r, right.text)}`;
   const [dimA, dimB] = [a.shape.length - 1, b.shape.length - 2];
   const cutLeft = l.kind === "sharded" && l.dim === dimA;
   const cutRight = r.kind === "sharded" && r.dim === dimB;
   if (cutLeft && !cutRight)
-    return `dimension '${contracted}' is cut on the left only: gather it, all_gather(${left}, dim: ${dimA}) @ ${right}, or declare '${right}' sharded(${dimB})`;
+    return `dimension '${contracted}' is cut on the left only: gather it, all_gather(${left.text}, dim: ${dimA}) @ ${right.factor}${cutToo(right, r, dimB)}`;
   if (cutRight && !cutLeft)
-    return `dimension '${contracted}' is cut on the right only: gather it, ${left} @ all_gather(${right}, dim: ${dimB}), or declare '${left}' sharded(${dimA})`;
+    return `dimension '${contracted}' is cut on the right only: gather it, ${left.factor} @ all_gather(${right.text}, dim: ${dimB})${cutToo(left, l, dimA)}`;
   if (l.kind === "sharded" && r.kind === "sharded")
-    return `both sides are cut, so each rank has one block of the result: gather one, as in all_gather(${left}, dim: ${l.dim}) @ ${right}`;
-  const [bad, name] = l.kind === "on" ? [l, left] : [r, right];
-  return `convert it first: ${gatherOf(bad, name) ?? name}`;
+    return `both sides are cut, so each rank has one block of the result: gather one, as in all_gather(${left.text}, dim: ${l.dim}) @ ${right.factor}`;
+  const [bad, { text }] = l.kind === "on" ? [l, left] : [r, right];
+  return `convert it first: ${gatherOf(bad, text) ?? text}`;
+}
+
+/** How a side comes to be cut along a dimension: what is declared says so, and what is computed of what all ranks have is kept where it is cut. */
+function cutToo({ text, isDeclared }: Written, layout: Layout, dim: number): string {
+  if (isDeclared) return `, or declare '${text}' sharded(${dim})`;
+  return layout.kind === "replicated" ? `, or assign ${text} to scratch that is sharded(${dim})` : "";
 }
 
 /** Layout of an elementwise operation of two tensors; null where they do not go together. @param dtype of both */

@@ -1,11 +1,12 @@
 /** Matrix products of whole tensors, also of batches of matrices. */
 import type { Expression } from "../ast/nodes.js";
 import { printExpression } from "../ast/print.js";
+import { PRODUCT } from "../ast/precedence.js";
 import { diagnostic } from "../diagnostics/create.js";
 import { sameExtent } from "../types/extent.js";
 import { type Layout, type Placement, printLayout } from "../types/layout.js";
 import { showExtent, showShape } from "./extents.js";
-import { leftOutHelp, nests, perAxis, productHelp, productLayout } from "./layout-rules.js";
+import { leftOutHelp, nests, perAxis, productHelp, productLayout, type Written } from "./layout-rules.js";
 import { alignLayout, broadcast, reportDTypes, requireNumbers } from "./tensor-elementwise.js";
 import { checkTensor, type Operand, type TensorContext } from "./tensors.js";
 
@@ -43,9 +44,14 @@ export function checkProduct(e: Extract<Expression, { kind: "matmul" }>, context
     nests(alignLayout(t, shape.length), found!, c.mesh, (dim) => dim < shape.length - 2);
   const layout = found !== null && isNested(a) && isNested(b) ? found : null;
   if (layout !== null) return { kind: "tensor", dtype: a.dtype, shape, layout };
-  const [left, right] = [printExpression(e.left), printExpression(e.right)];
+  const written = (side: Expression, precedence: number): Written => ({
+    text: printExpression(side),
+    factor: printExpression(side, precedence),
+    isDeclared: side.kind === "name" && c.tensors.has(side.name),
+  });
+  const [left, right] = [written(e.left, PRODUCT), written(e.right, PRODUCT + 1)];
   const help =
-    leftOutHelp(c.mesh, { layout: a.layout, name: left }, { layout: b.layout, name: right }) ??
+    leftOutHelp(c.mesh, { layout: a.layout, name: left.text }, { layout: b.layout, name: right.text }) ??
     productHelp(a, b, left, right, showExtent(contracted));
   const parameters = { operation: "a matrix product", left: printLayout(a.layout), right: printLayout(b.layout) };
   return c.report(diagnostic("operand-layouts", e.span, parameters, { labels, help }));
