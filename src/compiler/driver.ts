@@ -116,9 +116,9 @@ export function withNamedLengths(compiled: CompileResult): CompileResult | null 
 function compileChecked(front: Front, checked: CheckedCollective): CompileResult {
   const { options } = front;
   const lowered = lowerCollective(checked);
-  // What stops on the way is looked at, not run.
+  // What stops on the way is looked at, not run: nothing is chosen for it, but it may be one of the ways.
   const isToTheEnd = options.stopAfter === undefined && options.passLimit === undefined;
-  const ways = isToTheEnd ? possible(waysToDo(lowered, front), options) : [];
+  const ways = isToTheEnd || options.variant !== undefined ? possible(waysToDo(lowered, front), options) : [];
   if (options.variant !== undefined) return only(options.variant, ways, front, lowered).compiled();
   return ways.length < 2
     ? (ways[0]?.compiled() ?? compiledOf(front, lowered))

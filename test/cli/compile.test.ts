@@ -104,6 +104,16 @@ describe.runIf(nvrtc !== null || process.env["CI"] === "true")("with NVRTC", () 
     expect([...ptx.matchAll(/\.visible \.entry (\w+)\(/g)].map(([, entry]) => entry)).toEqual(named);
   });
 
+  it.each([
+    ["after a pass", ["--after", "derive-sync"]],
+    ["after so many passes", ["--pass-limit", "8", "--stage", "device"]],
+  ])("prints one of several kernels %s", async (_, argv) => {
+    const { out, err } = await collc(["emit", kernel("all_reduce"), "--variant", "all_reduce/ring+packets", ...argv]);
+    expect([out, err]).toEqual([expect.stringMatching(/^kernel all_reduce_ring_packets level=rank /), ""]);
+    const wrong = await collc(["emit", kernel("all_reduce"), "--variant", "all_reduce/rin", ...argv]);
+    expect(wrong.err).toMatch(/has no variant 'all_reduce\/rin'\nhelp: it has .*all_reduce\/ring\+packets/);
+  });
+
   it("prints PTX", async () => {
     const { code, out: ptx } = await collc([
       "emit",
