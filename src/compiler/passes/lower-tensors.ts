@@ -423,7 +423,9 @@ class TensorLowering {
   }
 
   private reshape(operand: LocalTensor, type: TensorType, shape: readonly Extent[]): LocalTensor {
-    const source = this.memory.everywhere(operand);
+    // Pieces that are counted row-major are the same pieces in another shape.
+    const isCounted = [operand.owned, operand.spread].every((p) => p === null || p.kind === "chunks");
+    const source = isCounted ? operand : this.memory.everywhere(operand);
     const place = dimsIn(source.shape, shape);
     const moved = this.view(source, type, shape, (i) =>
       place === null

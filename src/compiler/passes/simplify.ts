@@ -1,12 +1,13 @@
 /**
- * simplify: constant folding, common subexpressions, loop-invariant values moved out, casts that undo each other,
- * and ops without use dropped. Runs several times in the pipeline; gives no op a new meaning.
+ * simplify: constant folding, common subexpressions, loop-invariant values moved out, casts and arrangements that undo
+ * each other, and ops without use dropped. Runs several times in the pipeline; gives no op a new meaning.
  */
 import { Builder } from "../ir/builder.js";
 import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { printType, sameType, scalarOf } from "../ir/types.js";
 import { Substitution } from "../ir/visit.js";
+import { arranged } from "./support/arrangements.js";
 import { dropUnused } from "./support/unused.js";
 import { DTYPES, isDType, isInteger } from "../types/dtype.js";
 
@@ -73,7 +74,10 @@ class Simplifier {
   }
 
   /** The value of a pure op: folded, found, or built in the outermost scope that has its operands. */
-  private pure(op: Op, operands: readonly Value[]): Value {
+  private pure(given: Op, givenOperands: readonly Value[]): Value {
+    const made = arranged(given, givenOperands, this.producers);
+    if (made instanceof Value) return made;
+    const { op, operands } = made;
     const undone = this.undoneCast(op, operands);
     if (undone !== null) return undone;
     const level = this.isPartial(op, operands)
