@@ -33,6 +33,15 @@ describe("one arrangement after another", () => {
     expect(printedAfter("simplify-tensors", value)).toBe(printedAfter("simplify-tensors", SUM));
   });
 
+  it.each([`transpose(transpose(${SUM}))`, "gelu(transpose(transpose(all_reduce(transpose(transpose(x))))) + b)"])(
+    "%s is to be what it is without",
+    (value) => {
+      const wanted = (v: string): unknown => compiled(v).manifest!.specification;
+      expect(wanted(SUM)).toBeTruthy();
+      expect(wanted(value)).toEqual(wanted(SUM));
+    },
+  );
+
   it("is one permute, of both orders", () => {
     const { kernel } = compiled(
       "permute(permute(x, 1, 2, 0), 1, 0, 2)",

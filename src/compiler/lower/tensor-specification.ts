@@ -104,11 +104,11 @@ class Translation {
     const a = this.of(first, names);
     const fold = foldOf(e);
     if (fold !== null) return { kind: "fold", fn: fold, dim: along, a };
-    if (callee === "reshape") return { kind: "reshape", shape: this.shape(e), a };
+    if (callee === "reshape") return { kind: "reshape", shape: this.shape(e), a: a.kind === "reshape" ? a.a : a };
     if (callee === "repeat")
       return { kind: "repeat", dim: along, times: this.extent(e.named.find((n) => n.name.text === "times")!.value) as number, a }; // prettier-ignore
-    if (callee === "transpose") return { kind: "permute", order: swapLast(this.shape(e).length), a };
-    if (callee === "permute") return { kind: "permute", order: orderOf(e), a };
+    if (callee === "transpose") return permuted(swapLast(this.shape(e).length), a);
+    if (callee === "permute") return permuted(orderOf(e), a);
     const [, b, c] = e.arguments.map((x) => this.of(x, names));
     if (callee === "where") return { kind: "select", condition: a, a: b!, b: c! };
     if (b !== undefined) return { kind: "binary", fn: callee, a, b };
@@ -148,4 +148,10 @@ class Translation {
     if (found === null) throw new InternalCompilerError("a slice without known bounds passed the checker");
     return found;
   }
+}
+
+/** A permute of a permute is one, and what is in its order is no permute. */
+function permuted(order: readonly number[], a: Specification): Specification {
+  const [of, own] = a.kind === "permute" ? [a.a, order.map((d) => a.order[d]!)] : [a, order];
+  return own.every((d, at) => d === at) ? of : { kind: "permute", order: own, a: of };
 }
