@@ -233,6 +233,21 @@ function table(title, rows, name) {
   out.push("");
 }
 
+/** The same of products, which have as many shapes as there are models: a row each. */
+function productTable(title, rows, name) {
+  out.push(`## ${title}`, "", counted(rows), "");
+  const kernels = [...new Set(rows.map(name))];
+  out.push(`| M×N×K | ${kernels.join(" | ")} |`, `|---|${kernels.map(() => "---|").join("")}`);
+  for (const label of new Set([...rows].sort((a, b) => sizeOfRow(a) - sizeOfRow(b)).map((r) => r.label))) {
+    const cells = kernels.map((kernel) => {
+      const r = rows.find((s) => name(s) === kernel && s.label === label);
+      return r === undefined ? "" : `${time(r.predicted)} / ${time(r.us)} ${percent(r.error)}`;
+    });
+    out.push(`| ${label} | ${cells.join(" | ")} |`);
+  }
+  out.push("");
+}
+
 /** Errors in one line for each kernel. */
 function list(title, rows, name) {
   out.push(`## ${title}`, "", `${counted(rows)} Errors from the smallest size measured to the largest.`, "");
@@ -267,7 +282,11 @@ for (const key of new Set(suites.map((r) => JSON.stringify([r.ranks, r.gpu, r.dt
   const rows = suites.filter((r) => r.ranks === ranks && r.gpu === gpu && r.dtype === dtype);
   const isPlanned = rows.some((r) => r.variant === undefined);
   const which = isPlanned ? "as planned now: the way of then is not on record" : "the ways that were taken";
-  table(`Suites of \`collc bench\`, ${ranks} × ${gpu}, ${dtype}, ${which}`, rows, (r) => r.kernel);
+  const isProduct = (r) => r.kernel.startsWith("matmul/");
+  const [conversions, products] = [rows.filter((r) => !isProduct(r)), rows.filter(isProduct)];
+  const where = `\`collc bench\`, ${ranks} × ${gpu}, ${dtype}, ${which}`;
+  if (conversions.length > 0) table(`Suites of ${where}`, conversions, (r) => r.kernel);
+  if (products.length > 0) productTable(`Products of ${where}`, products, (r) => r.kernel);
 }
 
 const tuned = readdirSync(folder)

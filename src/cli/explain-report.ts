@@ -280,11 +280,12 @@ function times(c: Palette, e: Explanation, machine: Machine): string {
   const us = (seconds: number): string => duration(seconds * 1e6);
   const wireSource = `${significant(machine.push.value / 1e9, 3)} GB/s stored, ${significant(machine.pull.value / 1e9, 3)} GB/s loaded`;
   const cached = e.products.length === 0 ? "" : `; tiles that several blocks take, ${significant(machine.cache.value / 1e12, 2)} TB/s from the second-level cache`; // prettier-ignore
+  const multiplied = e.products.length === 0 ? "" : `, ${significant(machine.tensor.value / 1e12, 3)}e12/s in products, ${significant(machine.accumulator.value / 1e12, 2)}e12/s on elements that leave them`; // prettier-ignore
   const rows = [
     ["latency", us(p.latency), "launch, flags, and round trips to memory that nothing else covers"],
     ["wire", us(p.wire), wireSource],
     ["memory", us(p.memory), `${significant(machine.memory.value / 1e12, 2)} TB/s${cached}`],
-    ["arithmetic", us(p.arithmetic), `${significant(machine.scalar.value / 1e12, 3)}e12/s on elements, ${significant(machine.tensor.value / 1e12, 3)}e12/s in products`], // prettier-ignore
+    ["arithmetic", us(p.arithmetic), `${significant(machine.scalar.value / 1e12, 3)}e12/s on elements${multiplied}`],
     [
       "total",
       us(p.total),

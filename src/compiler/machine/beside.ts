@@ -63,6 +63,7 @@ function together(a: Stretch, partOfA: number, b: Stretch, partOfB: number): Ope
     tensorOps: sum(a.tensorOps, b.tensorOps),
     accumulatorOps: sum(a.accumulatorOps, b.accumulatorOps),
     rounds: Math.max(a.rounds ?? 0, b.rounds ?? 0),
+    completes: a.completes === true || b.completes === true,
     trips: later(add(NONE, a.trips, partOfA), add(NONE, b.trips, partOfB)),
   };
 }

@@ -63,6 +63,8 @@ interface Operation {
   /** Operations on elements, counted as additions, and those of matrix products in 16 bits or fewer. */
   readonly scalarOps: number;
   readonly tensorOps: number;
+  /** Those by which elements of products leave accumulators. */
+  readonly accumulatorOps?: number;
 }
 
 /** Seconds of an operation as a kernel of its own that fills the machine. */
@@ -123,7 +125,7 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
       if (stretch === undefined) return;
       const one = stretchTerms(stretch, rank, ports, ranks[rank]!.grid, machine);
       const first = firstTrip(stretch.trips, machine);
-      const covered = coveredTime(one, stretch.rounds ?? 0);
+      const covered = coveredTime(one, stretch, ranks.length);
       sending[rank] = time[rank]! + first;
       time[rank] = Math.max(time[rank]! + Math.max(pathOf(stretch.trips, machine), first + covered), notBefore[rank]!);
       notBefore[rank] = 0;
@@ -172,14 +174,22 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
   return { total, ...terms[last]!, latency: total - overlapped[last]!, blocks: ranks[last]!.grid };
 }
 
-/** What overlaps in a stretch. What leaves tile by tile begins after the first, and the last one's goes when nothing else is done. */
+/**
+ * What overlaps in a stretch. What leaves tile by tile begins after the first, and the last one's goes when nothing else is done, but where a rank's own tiles come last:
+ * there the first of these waits for the wire.
+ */
 function coveredTime(
-  { wire, apart, memory, arithmetic, share }: ReturnType<typeof stretchTerms>,
-  rounds: number,
+  terms: ReturnType<typeof stretchTerms>,
+  { rounds = 0, completes }: Stretch,
+  ranks: number,
 ): number {
+  const { wire, apart, memory, arithmetic, share } = terms;
   const busy = Math.max(memory, arithmetic, share);
   const together = Math.max(wire + apart, busy);
-  return rounds === 0 ? together : Math.max(together, busy + wire / rounds, busy / rounds + wire);
+  if (rounds === 0) return together;
+  const each = busy / rounds;
+  if (completes === true) return Math.max(together, wire + each * Math.max(1, rounds / ranks));
+  return Math.max(together, busy + wire / rounds, each + wire);
 }
 
 function firstTrip({ peer, own, packets }: Trips, { peerLoad, ownLoad, packetLoad }: Machine): number {

@@ -23,6 +23,8 @@ export interface Stretch {
   readonly accumulatorOps?: number;
   /** Tiles that the busiest block multiplies one after the other, where what it stores to peers follows each; 0 for other stores. */
   readonly rounds?: number;
+  /** Whether its own tiles come last, and the first of them waits for all that others send. */
+  readonly completes?: boolean;
 }
 
 /** A stretch that is still counted. */
@@ -36,6 +38,7 @@ export interface OpenStretch extends Stretch {
   tensorOps: number;
   accumulatorOps: number;
   rounds: number;
+  completes: boolean;
   trips: Trips;
 }
 
@@ -44,7 +47,7 @@ export function openStretch(world: number): OpenStretch {
   const zeros = (): number[] => new Array<number>(world).fill(0);
   return {
     ...{ loaded: zeros(), stored: zeros(), tiles: { all: 0, loaded: 0 }, apart: 0, sent: 0 },
-    ...{ scalarOps: 0, tensorOps: 0, accumulatorOps: 0, rounds: 0, trips: NONE },
+    ...{ scalarOps: 0, tensorOps: 0, accumulatorOps: 0, rounds: 0, completes: false, trips: NONE },
   };
 }
 

