@@ -19,9 +19,10 @@ import {
 import { predict, predictCopies } from "../../src/compiler/machine/cost.js";
 import { type PassOptions, passOptionsFor } from "../../src/compiler/passes/options.js";
 import type { Copy } from "../../src/compiler/manifest-steps.js";
-import { importsFromDisk } from "../../src/runtime/imports.js";
+import { importsFromDisk, libraryFromDisk } from "../../src/runtime/imports.js";
 
 const KERNELS = join(import.meta.dirname, "../../kernels");
+const RESULTS = join(import.meta.dirname, "../../bench/results");
 
 /** Kernels whose elements are moved one by one, by everybody: tiles of products are cut off at edges, and data decides elsewhere. */
 const MOVED = ["all_gather", "all_reduce", "all_to_all", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
@@ -288,7 +289,7 @@ describe("the tables", () => {
 });
 
 describe("products", () => {
-  const MEASURED = join(import.meta.dirname, "../../bench/results/2026-11-29-1x-nvidia-h200-products-pieces.json");
+  const MEASURED = join(RESULTS, "2026-11-29-1x-nvidia-h200-products-pieces.json");
   const machine = machineFor("sm_90a", 1);
   const compiled = (mapping: Partial<PassOptions>) =>
     compile("collective mm(a: T[m, k] local, b: T[k, n] local) -> c: T[m, n] local { c = a @ b }", {
@@ -307,6 +308,54 @@ describe("products", () => {
       const error = (predictTime(product, { m, n, k }, machine).total * 1e6) / collc_us - 1;
       expect(Math.abs(error), `${m}x${n}x${k}: ${(error * 100).toFixed(0)} %`).toBeLessThan(0.15);
     }
+  });
+
+  test("leave one after the other: of one round, when all are done, and of several while others are multiplied", () => {
+    const [file, machine] = [join(KERNELS, "matmul/all_reduce.coll"), machineFor("sm_90a", 2)];
+    const options = { file, ranks: 2, dtype: "bf16", machine, resolve: importsFromDisk, library: libraryFromDisk } as const; // prettier-ignore
+    const packets = compile(readFileSync(file, "utf8"), { ...options, variant: "one_shot+packets" });
+    /** How much of what passes the wire, and is added up then, nothing else covers. */
+    const uncovered = (m: number): number => {
+      const { total, latency, arithmetic, wire } = predictTime(packets, { m, n: 2048, k: 8192 }, machine);
+      return (total - latency - arithmetic) / wire;
+    };
+    expect(uncovered(1024)).toBeGreaterThan(1);
+    expect(uncovered(8192)).toBeLessThan(0.75);
+  });
+
+  test("beside a collective take what was measured, nine of ten within 15 %", () => {
+    const errors = [
+      "4x-nvidia-h200-matmul_reduce_scatter",
+      "4x-nvidia-h200-all_gather_matmul",
+      "2x-nvidia-h200-all_gather_matmul",
+    ].flatMap((name) => {
+      const { ranks, rows } = JSON.parse(readFileSync(join(RESULTS, `2026-11-28-${name}.json`), "utf8")) as {
+        ranks: number;
+        rows: {
+          label: string;
+          dims: Record<string, number>;
+          kernels: Record<string, { way: string; us?: { median: number } }>;
+        }[];
+      };
+      const machine = machineFor("sm_90a", ranks);
+      const ways = new Map<string, ReturnType<typeof compile>>();
+      const taken = (kernel: string, variant: string) => {
+        const file = join(KERNELS, `${kernel}.coll`);
+        const options = { file, ranks, dtype: "bf16", machine, variant, resolve: importsFromDisk, library: libraryFromDisk } as const; // prettier-ignore
+        if (!ways.has(variant)) ways.set(variant, compile(readFileSync(file, "utf8"), options));
+        return ways.get(variant)!;
+      };
+      return rows.flatMap(({ label, dims, kernels }) =>
+        Object.entries(kernels).flatMap(([kernel, { way, us }]) => {
+          if (us === undefined) return [];
+          const error = (predictTime(taken(kernel, way), dims, machine).total * 1e6) / us.median - 1;
+          return [{ label: `${name} ${label}`, error }];
+        }),
+      );
+    });
+    const outside = errors.filter(({ error }) => Math.abs(error) > 0.15);
+    expect(errors.length).toBeGreaterThan(30);
+    expect(outside.length / errors.length, outside.map(({ label, error }) => `${label} ${(error * 100).toFixed(0)} %`).join(", ")).toBeLessThanOrEqual(0.1); // prettier-ignore
   });
 
   test("load from memory what no block beside them takes, too", () => {
