@@ -52,6 +52,16 @@ interface Placed {
   readonly free: () => Promise<void>;
 }
 
+/** Flags and counts, which launches on all ranks advance in step: zeroed once. */
+function isCounter({ role }: KernelManifest["buffers"][number]): boolean {
+  return role === "signal" || role === "state";
+}
+
+/** Whether a buffer is as long as a launch's dimensions ask. */
+function isOfLengths({ shape }: KernelManifest["buffers"][number]): boolean {
+  return shape.some((e) => typeof e !== "number");
+}
+
 /** One kernel of a program on this rank's GPU. */
 class ProgramKernel {
   /** Scratch by buffer; grows when a launch asks for more. */
@@ -93,7 +103,7 @@ class ProgramKernel {
       reach,
     );
     for (const buffer of manifest.buffers) {
-      if ((buffer.role !== "signal" && buffer.role !== "state") || buffer.memory !== undefined) continue;
+      if (!isCounter(buffer) || isOfLengths(buffer) || buffer.memory !== undefined) continue;
       const bytes = elementsOf(buffer.shape, {}) * DTYPES[buffer.dtype].bytes;
       loaded.counters.push(await loaded.place(buffer.name, bytes, buffer.symmetric));
     }
@@ -126,7 +136,8 @@ class ProgramKernel {
 
   private async placeScratch(dims: DimValues): Promise<void> {
     for (const buffer of this.manifest.buffers) {
-      if ((buffer.role !== "scratch" && buffer.role !== "packet") || buffer.memory !== undefined) continue;
+      const isScratch = buffer.role === "scratch" || buffer.role === "packet";
+      if (!(isScratch || (isCounter(buffer) && isOfLengths(buffer))) || buffer.memory !== undefined) continue;
       const bytes = elementsOf(buffer.shape, dims) * DTYPES[buffer.dtype].bytes;
       const held = this.scratch.get(buffer.name);
       if (held !== undefined && held.memory.bytes >= bytes) continue;
@@ -196,7 +207,8 @@ class ProgramKernel {
   /** Zeroes pads, packets and counters of this rank. Nothing may be in flight on any rank. */
   reset(): void {
     for (const { memory } of this.counters) memory.fill(0);
-    for (const { name, role } of this.manifest.buffers) if (role === "packet") this.scratch.get(name)?.memory.fill(0);
+    for (const buffer of this.manifest.buffers)
+      if (buffer.role === "packet" || isCounter(buffer)) this.scratch.get(buffer.name)?.memory.fill(0);
     this.status.clear();
   }
 

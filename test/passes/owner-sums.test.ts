@@ -140,8 +140,8 @@ describe("sums that owners complete", () => {
     const tiled = snapshots.find((s) => s.pass === "tile-contractions")!.kernel;
     const messages = (changed: Kernel): string[] => problemsOf(changed).map((p) => p.message);
     expect(messages(tiled)).toEqual([]);
-    const [sent] = opsIn(tiled, "tiles_sent");
-    expect(messages(without(tiled, sent!))).toContain("await_tiles: the movers never tell what they have sent");
+    const [sent] = opsIn(tiled, "tile_sent");
+    expect(messages(without(tiled, sent!))).toContain("await_tile: the movers never tell what they have sent");
   });
 });
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { withMapping } from "../../src/compiler/index.js";
 import type { Kernel, Op, Region } from "../../src/compiler/ir/module.js";
 import { Value } from "../../src/compiler/ir/module.js";
-import { BOOL, INDEX } from "../../src/compiler/ir/types.js";
+import { BOOL, INDEX, scalar } from "../../src/compiler/ir/types.js";
 import { walk, walkKernel } from "../../src/compiler/ir/visit.js";
 import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
@@ -80,6 +80,36 @@ const around =
   (name: Op["name"], buffer: string): Is =>
   (op) =>
     op.regions[0]!.ops.some((o) => o.name === name && o.attributes["buffer"] === buffer);
+const aroundChoice =
+  (name: Op["name"], buffer: string): Is =>
+  (op) =>
+    op.regions[0]!.ops.some((o) => o.name === "if" && around(name, buffer)(o, []));
+
+/** A signal of the number of the launch before. */
+function earlier(op: Op): readonly Op[] {
+  const [one, less] = [new Value(scalar("u32")), new Value(scalar("u32"))];
+  const of = { attributes: {}, regions: [], span: op.span };
+  return [
+    { ...of, name: "const", operands: [], results: [one], attributes: { value: 1 } },
+    { ...of, name: "binary", operands: [op.operands[0]!, one], results: [less], attributes: { fn: "sub" } },
+    { ...op, operands: [less, ...op.operands.slice(1)] },
+  ];
+}
+
+/** A signal to the sender itself, of two ranks. */
+function onOther(op: Op): readonly Op[] {
+  const rank = new Value(INDEX);
+  const make = { name: "rank", operands: [], results: [rank], attributes: {}, regions: [], span: op.span } as const;
+  return [make, { ...op, operands: [op.operands[0]!, rank, op.operands[2]!] }];
+}
+
+/** The loops that send a tile, behind what tells of it. */
+function sentLast(kernel: Kernel): Kernel {
+  const [sending] = ops(kernel, 2, "if", (_, parents) => parents.at(-1)?.attributes["map"] === "blocks");
+  const without = edited(kernel, sending!, dropped);
+  return edited(without, ops(without, 2, "for", around("signal", "tiles_told"))[0]!, (op) => [op, sending!]);
+}
+
 /** The choice that an own tile makes between its sum and what another rank has sent. */
 const ofData: Is = (op) =>
   op.operands[1]!.type.kind !== "scalar" || JSON.stringify(op.results[0]!.type).includes("f16");
@@ -106,26 +136,30 @@ function onRank(op: Op): readonly Op[] {
 const TWINS: readonly Twin[] = [
   // What tells of tiles that have left.
   ["tiles that are told of before all movers have sent them", () => changed(executed, ops(executed, 2, "block_sync"), dropped), /'for'|'load'|'ring_release'/],
-  ["tiles that are told of without their order", () => changed(executed, ops(executed, 2, "signal"), (op) => withAttributes(op, { order: "relaxed" })), /not told to all ranks/],
-  ["tiles that are told of in other words", () => changed(executed, ops(executed, 2, "signal"), (op) => moved(op, 2, 1)), /not told to all ranks/],
-  ["tiles that nobody waits for", () => changed(executed, ops(executed, 0, "wait", to("flags")), dropped), /'wait' is missing/],
-  ["tiles that are taken without their order", () => changed(executed, ops(executed, 0, "wait", to("flags")), (op) => withAttributes(op, { order: "relaxed" })), /not waited for/],
-  ["tiles of which those of the last block are not waited for", () => changed(executed, ops(executed, 0, "for", around("wait", "flags")), (op) => moved(op, 1, -2)), /not waited for/],
+  ["tiles that are told of without their order", () => changed(executed, ops(executed, 2, "signal"), (op) => withAttributes(op, { order: "relaxed" })), /sent is not told of/],
+  ["tiles that are told of in other words", () => changed(executed, ops(executed, 2, "signal"), (op) => moved(op, 2, 1)), /sent is not told of/],
+  ["tiles that another rank is told of", () => changed(executed, ops(executed, 2, "signal"), onOther), /sent is not told of/],
+  ["tiles that are told of with the number of the launch before", () => changed(executed, ops(executed, 2, "signal"), earlier), /sent is not told of|'binary'/],
+  ["tiles that are told of before they are sent", () => sentLast(executed), /'block_sync'/],
+  ["tiles that nobody waits for", () => changed(executed, ops(executed, 0, "wait", to("tiles_told")), dropped), /'wait' is missing/],
+  ["tiles that are taken without their order", () => changed(executed, ops(executed, 0, "wait", to("tiles_told")), (op) => withAttributes(op, { order: "relaxed" })), /not waited for/],
+  ["tiles of which those of the last rank are not waited for", () => changed(executed, ops(executed, 0, "for", aroundChoice("wait", "tiles_told")), (op) => moved(op, 1, -1)), /not waited for/],
+  ["tiles for which the words of others are waited for", () => changed(executed, ops(executed, 0, "wait", to("tiles_told")), (op) => moved(op, 1, -2)), /not waited for/],
   // Where tiles are on their way.
   ["tiles that leave before their place is free", () => changed(executed, ops(executed, 0, "ring_acquire"), dropped), /'for'|'if'/],
   ["tiles that are sent before they are there", () => changed(executed, ops(executed, 2, "ring_wait"), dropped), /'block_sync'/],
   ["tiles that are sent of another place", () => changed(executed, ops(executed, 2, "load", to("outgoing_tiles")), (op) => moved(op, 0, 1)), /another one's sum/],
   ["tiles that leave from another place", () => changed(executed, ops(executed, 0, "store", to("outgoing_tiles")), (op) => moved(op, 1, 1)), /leaves from another place/],
   ["tiles that are waited for in another position", () => changed(executed, ops(executed, 2, "ring_wait"), (op) => moved(op, 0, 1)), /leaves by another position/],
-  ["places that are never free again", () => changed(executed, ops(executed, 2, "ring_release"), dropped), /'ring_release' is missing/],
+  ["places that are never free again", () => changed(executed, ops(executed, 2, "ring_release"), dropped), /'load' of 'launches'/],
   // Where they go.
   ["tiles that are sent one further", () => changed(executed, ops(executed, 2, "store"), (op) => moved(op, 2, 1)), /sent to another place/],
   ["tiles that are stored one further", () => changed(executed, ops(executed, 0, "store", to("stage")), (op) => moved(op, 2, 1)), /sent to another place/],
-  ["a tile that leaves, and that movers leave out", () => changed(executed, ops(executed, 0, "compare", (op) => op.attributes["fn"] === "ge"), (op) => moved(op, 1, 1)), /other elements of a tile are stored/],
+  ["a tile that leaves, and that movers leave out", () => changed(executed, ops(executed, 0, "compare", (op) => op.attributes["fn"] === "ge"), (op) => moved(op, 1, 1)), /'load' of 'launches'/],
   ["a tile of another row that leaves", () => changed(executed, ops(executed, 1, "copy_tile", (op) => op.attributes["from"] === "a"), (op) => moved(op, 0, 1)), /from another place than its own/],
   // What is made of them.
   ["a rank's own tiles of which another rank's part is taken", () => changed(executed, ops(executed, 0, "select", ofData).filter((_, i) => i % 2 === 0), (op) => [{ ...op, operands: [op.operands[0]!, op.operands[2]!, op.operands[1]!] }]), /nothing is made of|may be read before it is written|not proved/],
-  ["a sum of other places", () => changed(executed, ops(executed, null, "load", to("stage")), (op) => moved(op, 0, 8)), /leave 'stage'/],
+  ["a sum of other places", () => changed(executed, ops(executed, null, "load", to("stage")), (op) => moved(op, 0, 8)), /another one that ranks have sent|leave 'stage'/],
   // What blocks tell each other before and behind the product.
   ["sums of what has not arrived", () => changed(executed, ops(executed, null, "wait").slice(1), (op) => withAttributes(op, { order: "relaxed" })), /nothing orders|may be touched/],
   ["sums of what is told of too early", () => changed(executed, ops(executed, null, "signal").slice(1), (op) => withAttributes(op, { order: "relaxed" })), /nothing orders|may be touched/],

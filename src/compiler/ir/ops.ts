@@ -160,8 +160,8 @@ export const OPS = {
   await_movers: { levels: RD, effect: "sync", suspends: true, operands: [3, 3], results: 0, attributes: { parts: "int" }, doc: "The producer waits until the movers of all blocks of the ranks from operand 0 to before operand 1 have come to their `shard_sent` of the part in operand 2 for this rank." },
   count_launch: { levels: RD, effect: "write", operands: [0, 0], results: 0, attributes: { sent: "buffer" }, doc: "Adds 1 to the word of the buffer, once in the launch, for what comes after the launch." },
   await_copies: { levels: RD, effect: "sync", suspends: true, operands: [3, 3], results: 0, attributes: { arrived: "buffer", sent: "buffer" }, doc: "Waits until copy engines have brought the part in operand 2 of what the ranks from operand 0 to before operand 1 send this one in this launch, but for its own: their words in `arrived`, a row for each rank and in it one for each part, come to the count in `sent`." },
-  tiles_sent: { levels: RD, effect: "sync", operands: [0, 0], results: 0, doc: "The movers of the block have stored all that its consumers have for other ranks: all ranks are told." },
-  await_tiles: { levels: RD, effect: "sync", suspends: true, operands: [0, 0], results: 0, doc: "The consumers wait until the movers of all blocks of all ranks have come to their \`tiles_sent\`." },
+  tile_sent: { levels: RD, effect: "sync", operands: [2, 2], results: 0, attributes: { told: "buffer" }, doc: "The movers of the block have stored a tile that is for the rank in operand 0; its word there, of the tile's number in operand 1 and of this rank, says so." },
+  await_tile: { levels: RD, effect: "sync", suspends: true, operands: [1, 1], results: 0, attributes: { told: "buffer" }, doc: "The consumers wait until movers of all other ranks have come to their \`tile_sent\` of the tile in operand 0 in this launch." },
   piece_put: { levels: RD, effect: "sync", operands: [1, 1], results: 0, attributes: { told: "buffer" }, doc: "What the block's consumers did before is there for those who await the piece in operand 0 in this launch: its word in the buffer says so. Once a launch." },
   await_pieces: { levels: RD, effect: "sync", suspends: true, operands: [3, 3], results: 0, attributes: { told: "buffer" }, doc: "The consumers wait until other blocks of this rank have come to their `piece_put` of operand 2 pieces, the first of which is operand 0 and each other operand 1 further." },
   // Positions count what goes through a ring from 0, one after the other; a position's stage is its remainder by the number of stages.
@@ -177,6 +177,14 @@ export type UnaryFunction = (typeof UNARY_FUNCTIONS)[number];
 export type Comparison = (typeof COMPARISONS)[number];
 export type Reduction = (typeof REDUCTIONS)[number];
 export type LoopMap = (typeof OPS)["for"]["attributes"]["map"][number];
+
+/** What combines two terms of a reduction. */
+export const COMBINES: Readonly<Record<Reduction, BinaryFunction>> = {
+  sum: "add",
+  prod: "mul",
+  min: "min",
+  max: "max",
+};
 
 /** The table under its general type, for code that walks attributes. */
 export function definitionOf(name: OpName): OpDefinition {

@@ -41,8 +41,8 @@ const BLOCK_WIDE = new Set([
   "shard_sent",
   "await_movers",
   "await_copies",
-  "tiles_sent",
-  "await_tiles",
+  "tile_sent",
+  "await_tile",
   "fragment_store",
   "fragment_put",
   "fragment_add",
@@ -122,7 +122,7 @@ class MeaningVerifier {
     } else if (op.name === "signal" || op.name === "wait")
       this.report(op, "stands outside a loop over threads, so every thread would carry it out");
     if (op.name === "await_movers" || op.name === "shard_sent") this.moversAwaited(op, parents);
-    if (op.name === "tiles_sent" || op.name === "await_tiles") this.tilesSent(op, parents);
+    if (op.name === "tile_sent" || op.name === "await_tile") this.tileSent(op, parents);
     if (OF_CONSUMERS.has(op.name) && around.role !== "consumer") this.report(op, "stands outside of what consumers do");
     const isBarrier = op.name === "barrier";
     if (!isBarrier && op.name !== "notify" && op.name !== "await") return;
@@ -144,12 +144,12 @@ class MeaningVerifier {
     else if (!isSent && !holdsOp(movers!, "shard_sent")) this.report(op, "the movers never tell what they have sent");
   }
 
-  private tilesSent(op: Op, parents: readonly Op[]): void {
+  private tileSent(op: Op, parents: readonly Op[]): void {
     const [consumers, , movers] = parents.findLast((p) => p.name === "roles")?.regions ?? [];
-    const isSent = op.name === "tiles_sent";
+    const isSent = op.name === "tile_sent";
     if (consumers === undefined || !stands(isSent ? movers! : consumers, op))
       this.report(op, `stands outside of what ${isSent ? "movers" : "consumers"} do`);
-    else if (!isSent && !holdsOp(movers!, "tiles_sent")) this.report(op, "the movers never tell what they have sent");
+    else if (!isSent && !holdsOp(movers!, "tile_sent")) this.report(op, "the movers never tell what they have sent");
   }
 
   private ranks(op: Op): void {

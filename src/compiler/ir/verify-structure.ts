@@ -180,6 +180,8 @@ class StructureVerifier {
       case "copy_tile":
       case "fragment_put":
       case "fragment_add":
+      case "tile_sent":
+      case "await_tile":
       case "piece_put":
       case "await_pieces":
         this.indices(op, "an operand");

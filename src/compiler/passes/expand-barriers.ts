@@ -21,7 +21,6 @@ import { type Attributes, type Buffer, freshName, type Kernel, type Op, text, ty
 import { RankPairs } from "../ir/rank-pairs.js";
 import { definitionOf, type OpName } from "../ir/ops.js";
 import { INDEX, scalar } from "../ir/types.js";
-import { InternalCompilerError } from "../diagnostics/ice.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
 import { extent } from "../types/extent.js";
 import { arrivalOf, ArrivalsExpansion } from "./support/arrivals-expansion.js";
@@ -38,7 +37,7 @@ export function expandBarriers(kernel: Kernel): Kernel {
 }
 
 /** Ops for which blocks count launches. */
-const LAUNCHES: ReadonlySet<OpName> = new Set<OpName>(["launch_parity", "launch_epoch", "piece_put"]);
+const LAUNCHES: ReadonlySet<OpName> = new Set<OpName>(["launch_parity", "launch_epoch", "piece_put", "tile_sent"]);
 
 function isAround(op: Op): boolean {
   return op.name === "barrier" && op.attributes["scope"] === "launch";
@@ -107,7 +106,6 @@ class Expansion {
     walkKernel(kernel, (op) => {
       if (isAround(op)) around = op;
       countsLaunches ||= LAUNCHES.has(op.name) || isAround(op);
-      if (op.name === "tiles_sent") leavesBlock = reachesPeers = true;
       if (op.name === "roles") this.parts = Math.max(this.parts, arrivalOf(op)?.parts ?? 0);
       if (op.name !== "barrier" || isAround(op)) return;
       const { pairs, isGrid } = this.meaning(op);
@@ -133,8 +131,12 @@ class Expansion {
       else if (isAround(op)) this.tellOfLaunch(op, launches!.next);
       else if (op.name === "barrier") this.barrier(op, values);
       else if (this.arrivals.take(op, values)) return true;
-      else if (op.name === "tiles_sent") this.tilesSent();
-      else if (op.name === "await_tiles") this.awaitTiles();
+      else if (op.name === "tile_sent")
+        this.tileSent(
+          text(op, "told"),
+          op.operands.map((v) => values.get(v)),
+        );
+      else if (op.name === "await_tile") this.awaitTile(text(op, "told"), values.get(op.operands[0]!));
       else if (op.name === "piece_put") this.piecePut(text(op, "told"), values.get(op.operands[0]!));
       else if (op.name === "await_pieces")
         this.awaitPieces(
@@ -219,7 +221,7 @@ class Expansion {
   }
 
   private releases(op: Op): boolean {
-    if (op.name === "tiles_sent") return this.kernel.world > 1;
+    if (op.name === "tile_sent") return true;
     if (op.name !== "barrier" || isAround(op) || op.attributes["half"] === "wait") return false;
     const { pairs } = this.meaning(op);
     const ranks = Array.from({ length: this.kernel.world }, (_, r) => r);
@@ -259,38 +261,37 @@ class Expansion {
     };
   }
 
-  /**
-   * All threads of a block count the barriers of its movers, each in a register of its own; the movers carry them out. So it is with
-   * their word that tiles are sent, which is half of one: where a launch sends none, an epoch passes that nobody waits for. What
-   * arrives in place of a barrier is counted apart.
-   */
+  /** All threads of a block count the barriers of its movers, each in a register of its own; the movers carry them out. What arrives in place of a barrier is counted apart. */
   private beginRoles(op: Op): void {
     const arrival = arrivalOf(op)?.barrier ?? null;
     this.arrival = arrival;
     this.ofMovers = op.regions[2]!.ops.filter((o) => o.name === "barrier" && o !== arrival);
-    let sendsTiles = false;
-    walk(op.regions[2]!, (o) => void (sendsTiles ||= o.name === "tiles_sent"));
-    if (sendsTiles && this.ofMovers.length > 0)
-      throw new InternalCompilerError("movers send tiles beside their barriers: both count the same epochs");
-    const count = this.ofMovers.length + (sendsTiles ? 1 : 0);
-    if (count > 0) this.advance(count);
+    if (this.ofMovers.length > 0) this.advance(this.ofMovers.length);
     if (arrival !== null) this.arrivals.expectMore();
   }
 
-  private get everyRank(): RankPairs {
-    return RankPairs.all(this.kernel.world);
+  /** Sets this rank's word of a tile, at its owner, to the number of the launch. */
+  private tileSent(told: string, [owner, tile]: readonly Value[]): void {
+    const { build } = this;
+    const epoch = this.launchHere();
+    build.op("block_sync", [], {}, null);
+    build.for("threads", [[this.zero, build.constant(1)]], () => {
+      const slot = build.add(build.mul(tile!, this.world), build.rank());
+      build.op("signal", [epoch, owner!, slot], { buffer: told, mode: "set", scope: "sys", order: "release", remote: true }, null); // prettier-ignore
+    });
   }
 
-  /** What a barrier of all blocks and ranks does before it waits, by the movers alone. */
-  private tilesSent(): void {
-    this.build.op("block_sync", [], {}, null);
-    this.arrive(this.everyRank, this.now(), "sys");
-  }
-
-  /** The rest of that barrier, by the consumers. */
-  private awaitTiles(): void {
-    this.wait(this.everyRank, true, this.now(), "sys");
-    this.build.op("block_sync", [], {}, null);
+  /** Waits for the words of all other ranks of a tile, each by a thread. */
+  private awaitTile(told: string, tile: Value): void {
+    const { build } = this;
+    const epoch = this.launchHere();
+    build.for("threads", [[this.zero, this.world]], ([peer]) =>
+      build.if(build.compare("ne", peer!, build.rank()), () => {
+        const slot = build.add(build.mul(tile, this.world), peer!);
+        build.op("wait", [epoch, slot, peer!], { buffer: told, scope: "sys", order: "acquire" }, null);
+      }),
+    );
+    build.op("block_sync", [], {}, null);
   }
 
   /** The number of this launch, as a role reads it: it has few registers to keep what the block began with. */

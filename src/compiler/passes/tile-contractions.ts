@@ -175,7 +175,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
       const uncut = isCut === null ? isOne : b.select(isCut, b.bool(false), isOne);
       const isApart = isFew === null ? uncut : b.select(isFew, b.bool(false), uncut);
       // Of lengths that are known, no launch may be one of these.
-      if (b.constantOf(isApart) !== 0) completed = { sums, isApart, blocks: options.tileBlocks };
+      if (isShared && b.constantOf(isApart) !== 0)
+        completed = { sums, isApart, blocks: options.tileBlocks, tiles: tilesAt(allWidths.at(-1)!) };
     }
     const gathered = movers.get(op);
     const keepsOwn = gathered !== undefined && isReadElsewhere(gathered, match, group, kernel);

@@ -4,12 +4,11 @@
  */
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
-import type { BinaryFunction } from "../ir/ops.js";
+import { COMBINES, type Reduction } from "../ir/ops.js";
 import { rewriteOps, Substitution } from "../ir/visit.js";
 
 /** Longest loop unrolled: the ranks of one NVLink domain of today, and then some. */
 const MOST_TRIPS = 16;
-const FOLD: Record<string, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };
 
 export function unroll(kernel: Kernel): Kernel {
   const build = new Builder({ start: 0, end: 0 });
@@ -42,7 +41,7 @@ function rewrite(op: Op, build: Builder, values: Substitution, inThreads: boolea
   if (op.name === "reduce")
     values.set(
       op.results[0]!,
-      results.reduce((a, b) => build.binary(FOLD[op.attributes["fn"] as string]!, a, b)),
+      results.reduce((a, b) => build.binary(COMBINES[op.attributes["fn"] as Reduction], a, b)),
     );
   return true;
 }

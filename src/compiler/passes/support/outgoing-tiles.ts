@@ -3,6 +3,7 @@ import type { Builder } from "../../ir/builder.js";
 import { type Buffer, freshName, type Value } from "../../ir/module.js";
 import { INDEX } from "../../ir/types.js";
 import type { Substitution } from "../../ir/visit.js";
+import type { Extent } from "../../types/extent.js";
 import type { OwnerSums } from "./owner-sums.js";
 import type { Places } from "./product-places.js";
 import { elementAt, type TileAt } from "./role-elements.js";
@@ -11,6 +12,8 @@ interface Outgoing {
   /** [block, slot, row, column] */
   readonly box: string;
   readonly ring: string;
+  /** [tile, rank]: words of the ranks that have sent a tile. */
+  readonly told: string;
 }
 
 /** Tiles of a block that may wait: while one is sent, the next is stored. */
@@ -21,16 +24,25 @@ interface TileSizes {
   readonly n: number;
 }
 
-export function outgoingTiles({ store }: OwnerSums, { m, n }: TileSizes, blocks: number, buffers: Buffer[]): Outgoing {
+/** @param tiles most of a launch */
+export function outgoingTiles(
+  { store }: OwnerSums,
+  { m, n }: TileSizes,
+  { blocks, tiles, world }: { readonly blocks: number; readonly tiles: Extent; readonly world: number },
+  buffers: Buffer[],
+): Outgoing {
   const dtype = buffers.find((b) => b.name === store.attributes["buffer"])!.dtype;
-  const declare = (wanted: string, role: Buffer["role"], of: Buffer["dtype"], sizes: readonly number[]): string => {
+  const declare = (wanted: string, buffer: Omit<Buffer, "name">): string => {
     const name = freshName({ buffers }, wanted);
-    buffers.push({ name, role, dtype: of, shape: sizes, symmetric: false });
+    buffers.push({ name, ...buffer });
     return name;
   };
+  const ofBlock = { symmetric: false };
   return {
-    box: declare("outgoing_tiles", "scratch", dtype, [blocks, SLOTS, m, n]),
-    ring: declare(`outgoing_${SLOTS}`, "ring", "u32", [SLOTS]),
+    box: declare("outgoing_tiles", { ...ofBlock, role: "scratch", dtype, shape: [blocks, SLOTS, m, n] }),
+    ring: declare(`outgoing_${SLOTS}`, { ...ofBlock, role: "ring", dtype: "u32", shape: [SLOTS] }),
+    // A word is one rank's in launches of all lengths: whatever it says of one tile, that rank has said.
+    told: declare("tiles_told", { role: "signal", dtype: "u32", shape: [tiles, world], symmetric: true }),
   };
 }
 
@@ -39,11 +51,11 @@ export function waitingAt(turn: Value, i: Value, j: Value, build: Builder): Valu
   return [build.op("block", [], {}, INDEX)!, build.rem(turn, build.constant(SLOTS)), i, j];
 }
 
-/** Stores a tile that waits where the product's loop would have stored it. */
+/** Stores a tile that waits where the product's loop would have stored it, and tells its owner. @param number of the tile */
 export function sendTile(
   { store, variable: owned, share }: OwnerSums,
-  { box, ring }: Outgoing,
-  { place, at, turn }: { readonly place: Places; readonly at: TileAt; readonly turn: Value },
+  { box, ring, told }: Outgoing,
+  { place, at, turn, number }: { readonly place: Places; readonly at: TileAt } & Record<"turn" | "number", Value>,
   { m, n }: TileSizes,
   build: Builder,
   values: Substitution,
@@ -68,4 +80,5 @@ export function sendTile(
   });
   build.op("block_sync", [], {}, null);
   build.op("ring_release", [turn], { ring }, null);
+  build.op("tile_sent", [owner, number], { told }, null);
 }

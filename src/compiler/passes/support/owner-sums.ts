@@ -2,12 +2,12 @@
  * Products whose elements are added up over the ranks by the rank that they belong to. As derive-sync leaves them, a loop with a
  * product stores each element to a stage of its owner, all blocks of all ranks meet, and a loop of the owner adds up what has come and
  * goes on with the sum. The owner need not store its own part, nor wait for a loop of its own: it takes its own tiles last, and where it
- * has one, it adds to the accumulator what the others have sent, and does the rest. The barrier falls apart: a block tells all ranks when
- * it has stored the last tile of another rank, and waits before the end of the first tile of its own.
+ * has one, it adds to the accumulator what the others have sent, and does the rest. The barrier falls apart into a word for each tile: who has stored one at its owner
+ * tells it, and the owner waits for the words of its tile, while those of others are still on the way.
  */
 import type { Builder } from "../../ir/builder.js";
-import { isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../../ir/module.js";
-import { definitionOf } from "../../ir/ops.js";
+import { isRemote, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { COMBINES, definitionOf, type Reduction } from "../../ir/ops.js";
 import { rewriteOps, Substitution, walk } from "../../ir/visit.js";
 import { isKnownMultiple } from "../../types/requirement.js";
 import type { Definitions } from "./analysis.js";
@@ -219,7 +219,6 @@ export function ownTiles(
 
 /**
  * The body of the loop that adds up, for one of this rank's elements: what this rank would have stored to its own stage is at hand.
- * Terms are added in the order of the ranks, as they were; in place of its own, a rank loads its neighbour's, which it does not use.
  * @param own the element, as the product's loop would have stored it
  * @param places values of the variables of the product's loop
  */
@@ -233,22 +232,52 @@ export function emitOwnerSum(
   values: Substitution,
 ): void {
   const inner = new Substitution(values);
-  const rank = build.rank();
   const share = values.get(sums.share);
   const variables = loop.regions[0]!.arguments;
   sums.loop.regions[0]!.arguments.forEach((v, d) => {
     const variable = variables[d]!;
     if (variable !== sums.variable) return inner.set(v, places(variable));
-    const place = build.sub(places(variable), build.mul(rank, share));
+    const place = build.sub(places(variable), build.mul(build.rank(), share));
     inner.set(v, sums.base === null ? place : build.add(place, values.get(sums.base)));
   });
-  const next = build.rem(build.add(rank, build.constant(1)), build.constant(world));
   rewriteOps(sums.loop.regions[0]!.ops, build, inner, (op, b, v) => {
-    if (op !== sums.load) return false;
-    const [of, ...indices] = op.operands.map((o) => v.get(o)) as [Value, ...Value[]];
-    const isOwn = b.compare("eq", of, rank);
-    const sent = b.load(text(op, "buffer"), [b.select(isOwn, next, of), ...indices], op.results[0]!.type);
-    v.set(op.results[0]!, b.select(isOwn, own, sent));
+    if (!op.regions.some(({ ops }) => ops.includes(sums.load))) return false;
+    v.set(op.results[0]!, sumOverRanks(op, sums.load, own, world, b, v));
     return true;
   });
+}
+
+/**
+ * The sum over all ranks, term by term in their order. What others have sent is loaded before anything is added, so that their loads are in flight
+ * together; of which rank a load is depends on which one this is, who loads nothing of its own.
+ */
+function sumOverRanks(reduce: Op, load: Op, own: Value, world: number, build: Builder, values: Substitution): Value {
+  const [{ arguments: ranks, ops }] = reduce.regions as readonly [Region];
+  const rank = build.rank();
+  const of = (number: Value): Substitution => {
+    const term = new Substitution(values);
+    term.set(ranks[0]!, number);
+    return term;
+  };
+  const numbers = Array.from({ length: world }, (_, i) => build.constant(i));
+  const sent = numbers.slice(1).map((_, i) => {
+    const isBehind = build.compare("ge", numbers[i]!, rank);
+    const at = of(build.add(numbers[i]!, build.cast(isBehind, "index")));
+    const operands = load.operands.map((v) => at.get(v));
+    return build.load(text(load, "buffer"), operands, load.results[0]!.type);
+  });
+  const terms = numbers.map((number, i) => {
+    const [before, after] = [sent[i - 1], sent[i]];
+    const isBefore = build.compare("lt", number, rank);
+    const others = before && after ? build.select(isBefore, after, before) : (before ?? after)!;
+    const term = of(number);
+    rewriteOps(ops.slice(0, -1), build, term, (op, b, v) => {
+      if (op === load) v.set(op.results[0]!, b.select(b.compare("eq", number, rank), own, others));
+      return op === load;
+    });
+    return term.get(ops.at(-1)!.operands[0]!);
+  });
+  build.span = reduce.span;
+  const fn = COMBINES[reduce.attributes["fn"] as Reduction];
+  return terms.reduce((a, b) => build.binary(fn, a, b));
 }

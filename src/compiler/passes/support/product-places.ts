@@ -125,6 +125,14 @@ export class Places {
     return at;
   }
 
+  /** A tile's number among those of the loop, which is the same on all ranks. @param counts numbers of tiles along each variable */
+  numberOf(at: TileAt, counts: readonly Value[]): Value {
+    const { build, variables, low } = this;
+    return variables
+      .map((v, d) => build.div(build.sub(at.get(v)!, low[d]!), this.size(v)))
+      .reduce((number, along, d) => build.add(build.mul(number, counts[d]!), along));
+  }
+
   /** The order in which this rank takes the tiles along a variable. */
   rotation(counts: readonly Value[], { movers, world }: TileOrder): (v: Value, inOrder: Value) => Value {
     const { op, match } = this.product;

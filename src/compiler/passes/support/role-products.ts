@@ -9,6 +9,7 @@ import { DTYPES } from "../../types/dtype.js";
 import { PATCH_COLUMNS } from "../../ir/tile-window.js";
 import { scalar } from "../../ir/types.js";
 import type { Substitution } from "../../ir/visit.js";
+import type { Extent } from "../../types/extent.js";
 import {
   accumulatedIn,
   type Contraction,
@@ -88,8 +89,9 @@ function roleBuffers(match: Contraction, buffers: Buffer[], shape: RoleShape): R
 export interface Completed {
   readonly sums: OwnerSums;
   readonly isApart: Value;
-  /** Most blocks of a launch. */
+  /** Most blocks of a launch, and most tiles. */
   readonly blocks: number;
+  readonly tiles: Extent;
 }
 
 /** What is kept for a loop after the product, and sent by whoever has the tile in the launches where `isWhole`. */
@@ -110,8 +112,8 @@ interface Tile {
   readonly piece: Piece | null;
   /** Tiles that the block has had before it. */
   readonly turn: Value;
-  /** Whether it is this rank's own, whose sum it completes, and the first of those that the block has; null where there are none. */
-  readonly own: { readonly isOwn: Value; readonly isFirst: Value } | null;
+  /** Whether it is this rank's own, whose sum it completes, and its number among all; null where there are none. */
+  readonly own: { readonly isOwn: Value; readonly number: Value } | null;
 }
 
 /**
@@ -168,9 +170,8 @@ export function emitRoles(
       const taken = { from, to, before, turn, piece };
       if (owners === null) return body({ ...taken, each: (then) => tiles.with(tile, then), own: null });
       const isOwn = build.compare("ge", number!, owners.begin);
-      const isFirst = build.binary("and", isOwn, build.compare("lt", build.sub(number!, grid), owners.begin));
       const at = owners.tileAt(tile, isOwn, sole.rotation(tiles.counts[0]!, order));
-      body({ ...taken, each: (then) => then(sole, at), own: { isOwn, isFirst } });
+      body({ ...taken, each: (then) => then(sole, at), own: { isOwn, number: sole.numberOf(at, tiles.counts[0]!) } });
     });
   };
 
@@ -268,8 +269,7 @@ export function emitRoles(
   const [accumulator, twin] = accumulators as [string, string?];
   const summed = { accumulator, ...(twin === undefined ? {} : { twin }) };
   const scaledBy = { ...(scaleA === null ? {} : { scaleA }), ...(scaleB === null ? {} : { scaleB }) };
-  const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, completed.blocks, buffers);
-  const awaited = (): void => void build.op("await_tiles", [], {}, null);
+  const outgoing = completed === null ? null : outgoingTiles(completed.sums, shape, { ...completed, world }, buffers);
   const consumer = build.region(0, () =>
     eachTile(({ each, before, from, to, turn, piece, own }) => {
       const count = build.sub(to, from);
@@ -306,7 +306,7 @@ export function emitRoles(
           build.if(sent.isWhole, () => all(body), keep);
         };
         const complete = (): void => {
-          build.if(own!.isFirst, awaited);
+          build.op("await_tile", [own!.number], { told: outgoing!.told }, null);
           all(completion(loop, of, accumulators, completed!.sums, world));
         };
         const handOver = (): void => {
@@ -347,10 +347,11 @@ export function emitRoles(
   const moving = build.region(0, () => {
     if (movers !== null) move(movers);
     if (completed === null) return;
-    const send = ({ each, turn }: Tile): void =>
-      each((place, at) => sendTile(completed.sums, outgoing!, { place, at, turn }, shape, build, values));
+    const send = ({ each, turn, own }: Tile): void =>
+      each((place, at) =>
+        sendTile(completed.sums, outgoing!, { place, at, turn, number: own!.number }, shape, build, values),
+      );
     eachTile(send, true);
-    build.if(completed.isApart, () => build.op("tiles_sent", [], {}, null));
   });
   const { consumers } = shape;
   const registers = movers === null ? shape.registers : shape.gathering;

@@ -1,7 +1,7 @@
 /** Folds along rows: which of them a block's threads share, and how. */
 import type { Builder } from "../../ir/builder.js";
 import { type Attributes, type Op, text, type Value } from "../../ir/module.js";
-import type { BinaryFunction, Reduction } from "../../ir/ops.js";
+import { COMBINES, type Reduction } from "../../ir/ops.js";
 import { scalar, scalarOf } from "../../ir/types.js";
 import type { DType } from "../../types/dtype.js";
 import type { Definitions } from "./analysis.js";
@@ -44,7 +44,6 @@ type Terms = (n: Value, columns: readonly Value[]) => readonly Value[];
 
 /** Parts that a thread folds at a time. */
 const PARTS = 16;
-const COMBINE: Record<Reduction, BinaryFunction> = { sum: "add", prod: "mul", min: "min", max: "max" };
 
 export class RowFolds {
   /**
@@ -107,7 +106,7 @@ export class RowFolds {
     const vectors = build.binary("max", build.mul(build.ceilDiv(length, wide), wide), wide);
     const count = build.binary("min", vectors, build.constant(this.span));
     const iterations = build.div(length, count);
-    const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINE[fn], a, b));
+    const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINES[fn], a, b));
     this.threads(count, (lane) => {
       const at = (iteration: Value): Value => build.add(build.mul(iteration, count), lane);
       const parts: Value[] = [];

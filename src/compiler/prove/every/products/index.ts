@@ -14,7 +14,7 @@ import { stored, type Tile } from "./epilogue.js";
 import { argumentOf, expect, Follow, Known, type Makers, makersOf, refuse, Steps } from "./follow.js";
 import { type Gathered, gatheredBy, type Gathering, gatheringOf } from "./gathering.js";
 import { Launches } from "./launches.js";
-import { awaits, kept, orderOf, Outgoing, sent, tells } from "./leaving.js";
+import { kept, orderOf, Outgoing, sent, TileWords } from "./leaving.js";
 import type { Factors } from "./made.js";
 import { Movers } from "./movers.js";
 import { Atoms, NeedsCase, Numbers } from "./numbers.js";
@@ -211,13 +211,9 @@ class Product {
     const found = ways.at(launch.key, rank, () => {
       return { kernel, makers, numbers, ops, roles, factors, rows, all };
     });
-    if (isLeaving) {
-      const told = tells(follow, movers);
-      movers.end();
-      found.told(told);
-      this.leave(roles, of, { moving: moving!, own }, told, found);
-    } else {
-      movers.end();
+    movers.end();
+    if (isLeaving) this.leave(roles, of, { moving: moving!, own }, found);
+    else {
       this.checkPlace(roles, tile, plan, extent, true);
       if (plan.piece !== null) checkBegin(follow, launch);
       if (this.isSummed(steps, plan, tile)) found.sent(sent(follow, launches, steps, tile));
@@ -231,22 +227,20 @@ class Product {
     roles: Op,
     { tile, plan, extent, steps, t }: Multiplied,
     { moving, own }: { readonly moving: Op; readonly own: Form },
-    told: readonly Op[],
     found: ReturnType<Ways["at"]>,
   ): void {
-    const { follow, known } = this;
+    const { follow, known, launches } = this;
     const { numbers } = follow;
     expect(plan.piece === null, "tiles that leave share their depth", roles);
     const { part, isOwn } = orderOf(follow, moving, own, t, extent, tile, [tile.height, tile.columns]);
-    const grid = numbers.named("grid");
+    const words = new TileWords(follow, known, launches, tile, extent);
     if (isOwn) {
-      // The block's first of these: the block has had all that leave.
-      const isFirst = numbers.decided(numbers.apply("lt", minus(t, grid), own), moving.span) !== 0;
-      if (isFirst) found.awaited(awaits(follow, steps, told));
-      found.kept(kept(follow, steps, tile));
+      words.wait(steps);
+      found.kept(kept(follow, steps, tile, part), launches.counter!);
       steps.end();
       return;
     }
+    const grid = numbers.named("grid");
     const ring = text(roles, "outgoing");
     expect(ring !== text(roles, "ring"), "tiles leave by the stages of their factors", roles);
     const outgoing = new Outgoing(follow, known, ring, numbers.apply("div", t, grid), tile);
@@ -254,7 +248,7 @@ class Product {
     steps.end();
     follow.set(argumentOf(moving), t);
     const sending = new Steps(follow.steps(moving.regions[0]!), moving);
-    found.sent(outgoing.send(sending, lies, part));
+    found.sent(outgoing.send(sending, lies, part, words));
     sending.end();
   }
 

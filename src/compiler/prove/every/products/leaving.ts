@@ -195,8 +195,8 @@ export class Outgoing {
     return { buffer: store!.buffer, made: of.made };
   }
 
-  /** The movers' part: the position is waited for, sent, and released when all of them have sent. */
-  send(steps: Steps, { buffer, made }: ReturnType<Outgoing["put"]>, part: Form): Staged {
+  /** The movers' part: the position is waited for, sent, and released when all of them have sent; then its owner is told. */
+  send(steps: Steps, { buffer, made }: ReturnType<Outgoing["put"]>, part: Form, words: TileWords): Staged {
     const { follow, tile } = this;
     const { numbers } = follow;
     this.passes(steps.next("ring_wait"));
@@ -214,6 +214,7 @@ export class Outgoing {
     checkInbox(follow, store!.buffer, part, tile.all, store!.op);
     steps.next("block_sync");
     this.passes(steps.next("ring_release"));
+    words.tell(steps, whose);
     return { kind: "stage", buffer: store!.buffer, part, made: madeOf(of.made, made) };
   }
 
@@ -238,10 +239,20 @@ export class Outgoing {
   }
 }
 
-/** The tile is of the rank's own rows: it is made of its sums and of what others have sent. */
-export function kept(follow: Follow, steps: Steps, tile: Tile): Kept {
-  const { numbers, kernel } = follow;
+/**
+ * The tile is of the rank's own rows: it is made of its sums and of what others have sent.
+ * @param part rows of a rank's part
+ */
+export function kept(follow: Follow, steps: Steps, tile: Tile, part: Form): Kept {
+  const { numbers, kernel, rank } = follow;
   const of = stored(follow, steps, tile, null, true);
+  const others = Array.from({ length: kernel.world }, (_, p) => minus(constant(p), rank)).filter((d) => d.size > 0);
+  for (const leaf of leavesOf(of.made)) {
+    if (leaf.kind !== "left") continue;
+    // The words of a tile tell of the elements that its own are made of, and of no others.
+    const isOfTile = others.some((d) => equal(leaf.distance, product(d, product(part, tile.all))));
+    expect(isOfTile, "an element is made of another one that ranks have sent", of.loop);
+  }
   const place = plus(product(of.row, tile.all), of.column);
   const peers = of.stores.map((s) => s.peer);
   const isAll = peers.every((p) => p !== null) && isEachOnce(follow, peers as readonly Form[]);
@@ -269,66 +280,88 @@ function isEachOnce({ numbers, kernel }: Follow, peers: readonly Form[]): boolea
   return peers.every((p, i) => equal(p, numbers.apply("rem", plus(atom.of[0]!, constant(i)), constant(world))));
 }
 
-/** Ops that tell all ranks what the block has sent: all its movers meet before that. */
-export function tells(follow: Follow, steps: Steps): readonly Op[] {
-  const { numbers, kernel, rank } = follow;
-  const meet = steps.next("block_sync");
-  const load = registerOf(follow, steps);
-  const loop = steps.next("for", "threads");
-  const i = numbers.named("peer");
-  follow.set(argumentOf(loop), i);
-  const signal = onlyOne(follow, loop, "signal");
-  const { mode, order, scope, remote } = signal.attributes;
-  const isTold = mode === "set" && order === "release" && scope === "sys" && remote === true;
-  const [value, peer, slot] = signal.operands;
-  const isAll =
-    value === load.results[0] &&
-    equal(follow.length(loop), constant(kernel.world)) &&
-    equal(follow.of(peer!), i) &&
-    equal(follow.of(slot!), plus(scaled(numbers.named(BLOCK), kernel.world), rank));
-  expect(isTold && isAll, "what is sent is not told to all ranks", signal);
-  return [meet, load, loop];
+/** Words of tiles: of each tile and rank one, at the tile's owner, which says in which launch the rank has sent it. */
+export class TileWords {
+  constructor(
+    private readonly follow: Follow,
+    private readonly known: Known,
+    private readonly launches: Launches,
+    private readonly tile: Tile,
+    private readonly extent: Extent3,
+  ) {}
+
+  /** The movers' part: all of them meet, and one tells the rank that the tile is of. */
+  tell(steps: Steps, whose: Form): void {
+    const { follow, launches } = this;
+    launches.read(steps.next("load"));
+    steps.next("block_sync");
+    const loop = steps.next("for", "threads");
+    const signal = onlyOne(follow, new Steps(follow.effects(loop.regions[0]!), loop), "signal");
+    const { mode, order, scope, remote } = signal.attributes;
+    const [value, peer, slot] = signal.operands.map((v) => follow.of(v)) as [Form, Form, Form];
+    const isTold = mode === "set" && order === "release" && scope === "sys" && remote === true;
+    const isOwners = equal(follow.length(loop), ONE) && equal(value, launches.epoch) && equal(peer, whose);
+    expect(isTold && isOwners && equal(slot, this.wordOf(follow.rank)), "a tile that is sent is not told of", signal);
+    this.pass(signal);
+  }
+
+  /** The consumers' part: each other rank's word is waited for, and all of them meet. */
+  wait(steps: Steps): void {
+    const { follow, launches } = this;
+    const { numbers, kernel } = follow;
+    launches.read(steps.next("load"));
+    const loop = steps.next("for", "threads");
+    const i = numbers.named("peer");
+    follow.set(argumentOf(loop), i);
+    const choice = new Steps(follow.effects(loop.regions[0]!), loop);
+    const isOther = choice.next("if");
+    choice.end();
+    const isAsked = equal(follow.of(isOther.operands[0]!), numbers.apply("ne", i, follow.rank));
+    new Steps(follow.effects(isOther.regions[1]!), isOther).end();
+    const wait = onlyOne(follow, new Steps(follow.effects(isOther.regions[0]!), isOther), "wait");
+    const { order, scope, remote } = wait.attributes;
+    const [value, slot] = wait.operands.map((v) => follow.of(v)) as [Form, Form];
+    const isOfAll = equal(follow.length(loop), constant(kernel.world)) && equal(slot, this.wordOf(i));
+    const isTaken = order === "acquire" && scope === "sys" && remote !== true && equal(value, launches.epoch);
+    expect(isAsked && isOfAll && isTaken, "what others send of a tile is not waited for", wait);
+    this.pass(wait);
+    steps.next("block_sync");
+  }
+
+  /** The word of a rank: tiles are counted row by row of them. */
+  private wordOf(rank: Form): Form {
+    const { numbers, kernel } = this.follow;
+    const { row, column, height, columns } = this.tile;
+    const [i, j] = [numbers.apply("div", row, constant(height)), numbers.apply("div", column, constant(columns))];
+    return plus(scaled(plus(product(i, this.extent.columns), j), kernel.world), rank);
+  }
+
+  /** There are words for all tiles, and they are there for nothing else. */
+  private pass(op: Op): void {
+    const { follow, known, extent, tile } = this;
+    const { kernel, numbers } = follow;
+    const buffer = text(op, "buffer");
+    const { role } = bufferOf(kernel, buffer);
+    const [tiles, ranks, ...others] = follow.shape(buffer);
+    const isOfRanks = role === "signal" && others.length === 0 && ranks !== undefined && equal(ranks, constant(kernel.world)); // prettier-ignore
+    if (tiles === undefined) return refuse(op);
+    const most = product(extent.rows, extent.columns);
+    // Narrower tiles are more.
+    const isOfNarrower = (width: number): boolean =>
+      equal(tiles, product(extent.rows, numbers.rounds(tile.all, constant(width))));
+    const hasRoom =
+      isConstant(tiles) && isConstant(most)
+        ? constantOf(tiles) >= constantOf(most)
+        : Array.from({ length: tile.columns }, (_, i) => tile.columns - i).some(isOfNarrower);
+    expect(isOfRanks && hasRoom, "there may be more tiles than have words", op);
+    known.alike("words of tiles", buffer, op);
+    known.own(buffer, "words of tiles", op);
+  }
 }
 
-/** Ops that wait for what all blocks of all ranks have sent, this one among them. */
-export function awaits(follow: Follow, steps: Steps, told: readonly Op[]): readonly Op[] {
-  const { numbers, kernel } = follow;
-  const load = registerOf(follow, steps);
-  const loop = steps.next("for", "threads");
-  const i = numbers.named("flag");
-  follow.set(argumentOf(loop), i);
-  const wait = onlyOne(follow, loop, "wait");
-  const { order, scope, buffer, remote } = wait.attributes;
-  const by = constant(kernel.world);
-  const again = plus(scaled(numbers.apply("div", i, by), kernel.world), numbers.apply("rem", i, by));
-  const slot = follow.of(wait.operands[1]!);
-  const flags = onlyOne(follow, told[2]!, "signal").attributes["buffer"];
-  const isAll =
-    wait.operands[0] === load.results[0] &&
-    text(load, "buffer") === text(told[1]!, "buffer") &&
-    buffer === flags &&
-    equal(follow.length(loop), scaled(numbers.named("grid"), kernel.world)) &&
-    (equal(slot, i) || equal(slot, again));
-  expect(
-    order === "acquire" && scope === "sys" && remote !== true && isAll,
-    "what others send is not waited for",
-    wait,
-  );
-  return [load, loop, steps.next("block_sync")];
-}
-
-/** A number that all threads of the block have. */
-function registerOf(follow: Follow, steps: Steps): Op {
-  const load = steps.next("load");
-  const isRegister = bufferOf(follow.kernel, text(load, "buffer")).role === "register" && load.operands.length === 1;
-  expect(isRegister && equal(follow.of(load.operands[0]!), ZERO), "a number is not one of the block", load);
-  return load;
-}
-
-function onlyOne(follow: Follow, loop: Op, name: Op["name"]): Op {
-  const body = new Steps(follow.effects(loop.regions[0]!), loop);
-  const op = body.next(name);
-  body.end();
+function onlyOne(follow: Follow, steps: Steps, name: Op["name"]): Op {
+  const op = steps.next(name);
+  steps.end();
   if (op.regions.length > 0) refuse(op);
   return op;
 }

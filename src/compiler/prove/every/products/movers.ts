@@ -6,7 +6,6 @@ import { bufferOf, type Kernel, memoryOperands, type Op, text } from "../../../i
 import { constant, equal, type Form, minus, ONE, plus, product, scaled, ZERO } from "../forms.js";
 import { argumentOf, expect, Steps } from "./follow.js";
 import type { Gathering } from "./gathering.js";
-import { tells } from "./leaving.js";
 import { BLOCK } from "./numbers.js";
 import { sending } from "./sending.js";
 
@@ -28,18 +27,30 @@ export class Movers {
     const { gathering } = this;
     const { follow, counts, roles, known } = gathering;
     const steps = new Steps(follow.effects(roles.regions[2]!), roles);
-    const told = tells(follow, steps);
-    const begun = counts.read(told[1]!, "launches");
-    const loop = steps.next("for", "threads");
-    const i = follow.numbers.named("peer");
-    follow.set(argumentOf(loop), i);
+    const { numbers, kernel, rank } = follow;
+    const i = numbers.named("peer");
+    const own = scaled(numbers.named(BLOCK), kernel.world);
+    const loopOverRanks = (): Op => {
+      const loop = steps.next("for", "threads");
+      follow.set(argumentOf(loop), i);
+      return loop;
+    };
+    steps.next("block_sync");
+    const begun = counts.read(steps.next("load"), "launches");
+    const telling = loopOverRanks();
+    const signal = only(gathering, telling, "signal");
+    const flags = text(signal, "buffer");
+    const { mode, order, scope, remote } = signal.attributes;
+    const isTold = mode === "set" && order === "release" && scope === "sys" && remote === true;
+    const isToAll =
+      signal.operands[0] === begun &&
+      equal(follow.length(telling), constant(kernel.world)) &&
+      equal(follow.of(signal.operands[1]!), i) &&
+      equal(follow.of(signal.operands[2]!), plus(own, rank));
+    expect(isTold && isToAll, "ranks are not told that the block has begun", signal);
+    const loop = loopOverRanks();
     const wait = only(gathering, loop, "wait");
-    const flags = text(
-      told[2]!.regions[0]!.ops.find((op) => op.name === "signal")!,
-      "buffer",
-    );
-    const { numbers, kernel } = follow;
-    const slot = plus(scaled(numbers.named(BLOCK), kernel.world), i);
+    const slot = plus(own, i);
     const isAll =
       equal(follow.length(loop), constant(kernel.world)) && text(wait, "buffer") === flags && isAwaited(wait, "sys");
     expect(isAll && wait.operands[0] === begun && equal(follow.of(wait.operands[1]!), slot), "ranks are sent to before they have begun", wait); // prettier-ignore

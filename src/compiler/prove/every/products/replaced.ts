@@ -4,7 +4,7 @@
  */
 import { Builder } from "../../../ir/builder.js";
 import { bufferOf, freshName, type Kernel, type Op, type Value } from "../../../ir/module.js";
-import { scalar, scalarOf, vector } from "../../../ir/types.js";
+import { INDEX, scalar, scalarOf, vector } from "../../../ir/types.js";
 import { problemsOf } from "../../../ir/verify.js";
 import { buffersNamed, copyOp, Substitution } from "../../../ir/visit.js";
 import { definitionOf } from "../../../ir/ops.js";
@@ -23,8 +23,8 @@ import { turnedBack } from "./rings.js";
 /** What the tiles of one rank come to. */
 export interface Tiles {
   readonly sent: Sent;
-  /** Where tiles leave by movers: what tells of them, what waits for those of others, and what is made of the rank's own. */
-  readonly leaving: { readonly told: readonly Op[]; readonly awaited: readonly Op[]; readonly kept: Kept } | null;
+  /** Where tiles leave by movers: what is made of the rank's own, and what counts launches. */
+  readonly leaving: { readonly kept: Kept; readonly counter: string } | null;
 }
 
 /** A kernel in a case: its ops, conditions on lengths being decided, and what its one `roles` comes to, by rank. */
@@ -62,6 +62,8 @@ class Replacement {
   /** Values of the given kernel that have one here. */
   private readonly defined = new Set<Value>();
   private readonly name: string;
+  /** Words of blocks that have sent. */
+  private readonly told: string;
   private readonly top: Op[];
   private readonly lengths = new Map<string, Value>();
   private readonly dims = new Map<string, Value>();
@@ -70,6 +72,7 @@ class Replacement {
     this.b = new Builder(given.roles.span);
     this.top = this.b.ops;
     this.name = freshName(given.kernel, "product");
+    this.told = freshName(given.kernel, "told");
   }
 
   make(): WithoutProducts {
@@ -96,6 +99,9 @@ class Replacement {
     const buffers = kernel.buffers.filter(
       (b) => !of.some(({ name }) => name === b.name) && (used.has(b.name) || names.has(b.name)),
     );
+    const words = used.has(this.told)
+      ? [{ name: this.told, role: "signal", dtype: "u32", shape: [kernel.maxBlocks, kernel.world], symmetric: true } as const] // prettier-ignore
+      : [];
     const specification = kernel.specification.map((s) => {
       if (s === null) return null;
       if (s.kind === "elements") throw new NotShown("what an element must be is said of ranks", roles.span);
@@ -105,7 +111,7 @@ class Replacement {
       ...kernel,
       inputs: [input, ...kernel.inputs.filter((t) => !of.some(({ name }) => name === t.name))],
       specification,
-      buffers: [{ name: this.name, role: "input", dtype: "f32", shape, symmetric: false }, ...buffers],
+      buffers: [{ name: this.name, role: "input", dtype: "f32", shape, symmetric: false }, ...words, ...buffers],
       body,
     };
     const [problem] = problemsOf(made);
@@ -172,9 +178,30 @@ class Replacement {
     const { leaving } = tiles[0]!;
     // A block's threads meet behind its roles.
     if (leaving === null) return void b.op("block_sync", [], {}, null);
-    for (const op of [...leaving.told, ...leaving.awaited]) this.copy(op);
-    b.span = given.roles.span;
+    this.meet(leaving.counter);
     each((rank, t) => this.keep(rank, t.sent as Staged, t.leaving!.kept));
+  }
+
+  /** Blocks tell all ranks that they have sent, and wait for those of all: see docs/PROOF.md for why what each tile's words tell is enough. */
+  private meet(counter: string): void {
+    const { b, given } = this;
+    const { kernel, ops, roles } = given;
+    const { world } = kernel;
+    const counted = ops.find((op) => op.name === "load" && buffersNamed(op).includes(counter));
+    expect(counted !== undefined, "launches are not counted by each block", roles);
+    const launch = b.add(this.values.get(counted.results[0]!), b.constant(1, scalar("u32")));
+    const { told } = this;
+    const [zero, ranks] = [b.constant(0), b.constant(world)];
+    const own = b.add(b.mul(b.op("block", [], {}, INDEX)!, ranks), b.rank());
+    b.op("block_sync", [], {}, null);
+    const at = { buffer: told, scope: "sys" };
+    b.for("threads", [[zero, ranks]], ([peer]) =>
+      b.op("signal", [launch, peer!, own], { ...at, mode: "set", order: "release", remote: true }, null),
+    );
+    b.for("threads", [[zero, b.mul(b.op("grid", [], {}, INDEX)!, ranks)]], ([i]) =>
+      b.op("wait", [launch, i!, b.rem(i!, ranks)], { ...at, order: "acquire" }, null),
+    );
+    b.op("block_sync", [], {}, null);
   }
 
   /** Elements of the rows of a peer go to its part for this rank. */

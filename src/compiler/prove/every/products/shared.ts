@@ -11,7 +11,7 @@ import type { Launches } from "./launches.js";
 import type { Kept, Sent } from "./leaving.js";
 import { leavesOf, textOf } from "./made.js";
 import { BLOCK } from "./numbers.js";
-import { type Replaced, type WithoutProducts, withoutProducts } from "./replaced.js";
+import { type Replaced, type Tiles, type WithoutProducts, withoutProducts } from "./replaced.js";
 
 /** A rank's way through a launch, in one case: its ops, where conditions that something synchronises under are decided. */
 export interface Through {
@@ -120,8 +120,8 @@ export function isOfLengths(v: Value, makers: Makers): boolean {
 interface Found {
   sent?: Sent;
   kept?: Kept;
-  told?: readonly Op[];
-  awaited?: readonly Op[];
+  /** What launches are counted in. */
+  counter?: string;
 }
 
 interface Way extends Omit<Replaced, "tiles"> {
@@ -151,18 +151,19 @@ export class Ways {
     return [...this.ways.values()].map((way) => {
       const tiles = Array.from({ length: world }, (_, rank) => {
         const isLeaving = !way.found.has(null);
-        const { sent, kept, told, awaited } = way.found.get(isLeaving ? rank : null) ?? {};
-        const isAll = sent !== undefined && (!isLeaving || (kept && told && awaited) !== undefined);
+        const { sent, kept, counter } = way.found.get(isLeaving ? rank : null) ?? {};
+        const isAll = sent !== undefined && (!isLeaving || (kept && counter) !== undefined);
         expect(isAll, "some tiles come to nothing", way.roles);
         expect(!isLeaving || sent.kind === "stage", "tiles that leave go in packets", way.roles);
-        return { sent, leaving: isLeaving ? { kept: kept!, told: told!, awaited: awaited! } : null };
+        return { sent, leaving: isLeaving ? { kept: kept!, counter: counter! } : null };
       });
-      if (!way.found.has(null)) checkBehind(way);
+      if (!way.found.has(null)) {
+        checkBehind(way);
+        for (const t of tiles) checkTouched(way, t);
+      }
       const touched = new Set(way.ops.filter((op) => op !== way.roles).flatMap(buffersNamed));
       for (const { sent, leaving } of tiles) {
         for (const name of sent.kind === "packets" ? [sent.even, sent.odd] : [sent.buffer]) touched.add(name);
-        for (const op of [...(leaving?.told ?? []), ...(leaving?.awaited ?? [])])
-          for (const name of buffersNamed(op)) touched.add(name);
         for (const s of leaving?.kept.stores ?? []) touched.add(s.buffer);
         for (const leaf of leaving === null ? [] : leavesOf(leaving.kept.made))
           if (leaf.kind === "left") touched.add(leaf.buffer);
@@ -183,6 +184,19 @@ function checkBehind({ kernel, ops, roles }: Way): void {
   }
 }
 
+/** A word tells of one tile alone: so what tiles that leave are made of, and what is made of them, nothing else on the way touches. */
+function checkTouched({ ops, roles }: Way, { sent, leaving }: Tiles): void {
+  const stage = sent.kind === "stage" ? sent.buffer : null;
+  const { stores, made } = leaving!.kept;
+  for (const leaf of leavesOf(made)) {
+    const isOfStage = leaf.kind !== "left" || leaf.buffer === stage;
+    expect(isOfStage, "an element is made of what nobody tells of", roles);
+  }
+  const names = new Set([stage, ...stores.map((s) => s.buffer)]);
+  const other = ops.find((op) => op !== roles && buffersNamed(op).some((name) => names.has(name)));
+  expect(other === undefined, "elements are touched beside tiles that leave", other ?? roles);
+}
+
 /** What is found of a rank's tiles is the same in all cases. */
 class Noted {
   constructor(
@@ -195,19 +209,11 @@ class Noted {
     this.found.sent ??= sent;
   }
 
-  kept(kept: Kept): void {
+  kept(kept: Kept, counter: string): void {
     this.alike(textOfKept(this.found.kept ?? kept), textOfKept(kept));
+    this.alike(this.found.counter ?? counter, counter);
     this.found.kept ??= kept;
-  }
-
-  told(told: readonly Op[]): void {
-    const known = (this.found.told ??= told);
-    this.alike(known.length === told.length && told.every((op, i) => op === known[i]), true);
-  }
-
-  awaited(awaited: readonly Op[]): void {
-    const known = (this.found.awaited ??= awaited);
-    this.alike(known.length === awaited.length && awaited.every((op, i) => op === known[i]), true);
+    this.found.counter ??= counter;
   }
 
   private alike<T>(a: T, b: T): void {
