@@ -176,7 +176,7 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
 
 /**
  * What overlaps in a stretch. What leaves tile by tile begins after the first, and the last one's goes when nothing else is done, but where a rank's own tiles come last:
- * there the first of these waits for the wire.
+ * these wait for what others send of them, and the last one for the last.
  */
 function coveredTime(
   terms: ReturnType<typeof stretchTerms>,
@@ -188,8 +188,7 @@ function coveredTime(
   const together = Math.max(wire + apart, busy);
   if (rounds === 0) return together;
   const each = busy / rounds;
-  if (completes === true) return Math.max(together, wire + each * Math.max(1, rounds / ranks));
-  return Math.max(together, busy + wire / rounds, each + wire);
+  return Math.max(together, each + wire, completes === true ? 0 : busy + wire / rounds);
 }
 
 function firstTrip({ peer, own, packets }: Trips, { peerLoad, ownLoad, packetLoad }: Machine): number {

@@ -248,8 +248,9 @@ export function emitOwnerSum(
 }
 
 /**
- * The sum over all ranks, term by term in their order. What others have sent is loaded before anything is added, so that their loads are in flight
- * together; of which rank a load is depends on which one this is, who loads nothing of its own.
+ * The reduction over all ranks, term by term in their order. What others have sent is loaded before anything is added, so that their loads are in flight
+ * together; of which rank a load is depends on which one this is, who loads nothing of its own. Of the first two terms either may come first: so
+ * this rank's never does, and of two ranks nothing has to be chosen.
  */
 function sumOverRanks(reduce: Op, load: Op, own: Value, world: number, build: Builder, values: Substitution): Value {
   const [{ arguments: ranks, ops }] = reduce.regions as readonly [Region];
@@ -266,13 +267,22 @@ function sumOverRanks(reduce: Op, load: Op, own: Value, world: number, build: Bu
     const operands = load.operands.map((v) => at.get(v));
     return build.load(text(load, "buffer"), operands, load.results[0]!.type);
   });
+  // The i-th term is this rank's where i is its number, or 1 and its number 0; those before it are of the ranks before, those behind it of those behind.
+  const loadedFor = (i: number): Value => {
+    if (i === 0) return sent[0]!;
+    const [before, after] = [sent[i - 1]!, sent[i]];
+    const mine = build.compare(i === 1 ? "le" : "eq", rank, numbers[i]!);
+    const isBehind = build.compare("lt", rank, numbers[i]!);
+    if (i === 1) return after === undefined ? own : build.select(mine, own, after);
+    const others = after === undefined ? before : build.select(isBehind, before, after);
+    return build.select(mine, own, others);
+  };
+  const isFirst = build.compare("eq", rank, numbers[0]!);
+  const turned = [isFirst, build.compare("ne", rank, numbers[0]!)];
   const terms = numbers.map((number, i) => {
-    const [before, after] = [sent[i - 1], sent[i]];
-    const isBefore = build.compare("lt", number, rank);
-    const others = before && after ? build.select(isBefore, after, before) : (before ?? after)!;
-    const term = of(number);
-    rewriteOps(ops.slice(0, -1), build, term, (op, b, v) => {
-      if (op === load) v.set(op.results[0]!, b.select(b.compare("eq", number, rank), own, others));
+    const term = of(i < 2 ? build.cast(turned[i]!, "index") : number);
+    rewriteOps(ops.slice(0, -1), build, term, (op, _, v) => {
+      if (op === load) v.set(op.results[0]!, loadedFor(i));
       return op === load;
     });
     return term.get(ops.at(-1)!.operands[0]!);

@@ -113,7 +113,7 @@ interface Tile {
   /** Tiles that the block has had before it. */
   readonly turn: Value;
   /** Whether it is this rank's own, whose sum it completes, and its number among all; null where there are none. */
-  readonly own: { readonly isOwn: Value; readonly number: Value } | null;
+  readonly own: { readonly isOwn: Value; readonly number: () => Value } | null;
 }
 
 /**
@@ -171,7 +171,9 @@ export function emitRoles(
       if (owners === null) return body({ ...taken, each: (then) => tiles.with(tile, then), own: null });
       const isOwn = build.compare("ge", number!, owners.begin);
       const at = owners.tileAt(tile, isOwn, sole.rotation(tiles.counts[0]!, order));
-      body({ ...taken, each: (then) => then(sole, at), own: { isOwn, number: sole.numberOf(at, tiles.counts[0]!) } });
+      // Computed where it is used, so that no register keeps it while the tile is multiplied.
+      const numberOf = (): Value => sole.numberOf(at, tiles.counts[0]!);
+      body({ ...taken, each: (then) => then(sole, at), own: { isOwn, number: numberOf } });
     });
   };
 
@@ -306,7 +308,7 @@ export function emitRoles(
           build.if(sent.isWhole, () => all(body), keep);
         };
         const complete = (): void => {
-          build.op("await_tile", [own!.number], { told: outgoing!.told }, null);
+          build.op("await_tile", [own!.number()], { told: outgoing!.told }, null);
           all(completion(loop, of, accumulators, completed!.sums, world));
         };
         const handOver = (): void => {
@@ -349,7 +351,7 @@ export function emitRoles(
     if (completed === null) return;
     const send = ({ each, turn, own }: Tile): void =>
       each((place, at) =>
-        sendTile(completed.sums, outgoing!, { place, at, turn, number: own!.number }, shape, build, values),
+        sendTile(completed.sums, outgoing!, { place, at, turn, number: own!.number() }, shape, build, values),
       );
     eachTile(send, true);
   });
