@@ -1,4 +1,4 @@
-/** Several stores to one element: messages leave what the last of them stored, or the program is refused. */
+/** Several accesses to one element: messages leave what the last of them stored, and bring what was there before, or the program is refused. */
 import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/index.js";
 import { outputs } from "./programs.js";
@@ -24,6 +24,7 @@ describe("are refused", () => {
   const SENDERS =
     /: ranks may store to one element of 'y' in iterations of one loop, and messages do not say which is last/;
   const TO_AND_FRO = /: 'y' goes to and fro in one loop/;
+  const LOADED_LATER = /: 'y' is stored to on peers in the same loop, before it is loaded or in other iterations/;
   it.each<[string, string, RegExp]>([
     [
       "in turns inside tiles, under a condition",
@@ -61,6 +62,21 @@ describe("are refused", () => {
       `for p in ranks { for i in tiles(n) { if rank == (p + 1) % world { y@p[i] = y[i] + 1 } } }`,
       TO_AND_FRO,
     ],
+    [
+      "that are loaded after it in the same iteration",
+      `for i in tiles(n) { y@(${NEXT})[i] = x[i] a[i] = y@(${NEXT})[i] }`,
+      LOADED_LATER,
+    ],
+    [
+      "that are loaded in a turn of the same iteration",
+      `for i in tiles(chunk(n, rank)) { for p in ranks { y@p[i] = y@p[i] * 2 } }`,
+      LOADED_LATER,
+    ],
+    [
+      "that other tiles load in later turns",
+      `for p in ranks { for i in tiles(n) { a[i] = y@p[i] } for i in tiles(n) { y@p[i] = x[i] } }`,
+      LOADED_LATER,
+    ],
   ])("%s", (_, body, reason) => {
     expect(compiled(body, RANKS).kernel).not.toBeNull();
     for (const ranksPerDomain of [1, 2]) {
@@ -94,6 +110,14 @@ describe("leave the last", () => {
     [
       "of two stores to places that never meet",
       `for i in tiles(n) { for t in 0..2 { c@(${NEXT})[0, i] = x[i] + f32(t) c@(${NEXT})[1, i] = x[i] - f32(t) } }`,
+    ],
+    [
+      "of a sum in place, which loads of all ranks before it stores there",
+      `for i in tiles(chunk(n, rank)) { let s = sum(p in ranks) y@p[i] for p in ranks { y@p[i] = s } }`,
+    ],
+    [
+      "of what each rank changes in the next",
+      `for i in tiles(n) { let v = y@(${NEXT})[i] y@(${NEXT})[i] = v * 2 + x[i] }`,
     ],
     ["where a loop around has no turn", `for j, i in tiles(n / 8, n) { y@(${NEXT})[i] = x[i] + 1 }`],
     ["where a loop inside has no turn", `for i in tiles(n) { for t in 0..n / 8 { y@(${NEXT})[i] = x[i] + f32(t) } }`],

@@ -92,6 +92,12 @@ function loopsAround(path: readonly Step[]): readonly Op[] {
   return path.slice(0, at < 0 ? path.length : at).flatMap(({ op }) => (op.name === "if" ? [] : [op]));
 }
 
+/** Loops that an access goes through within one iteration over tiles. */
+function loopsInside(path: readonly Step[]): readonly Op[] {
+  const at = path.findIndex(({ op }) => isTiles(op));
+  return at < 0 ? [] : path.slice(at + 1).flatMap(({ op }) => (op.name === "if" ? [] : [op]));
+}
+
 export class Planner {
   private readonly buffers: Buffer[] = [];
   private touched: { readonly nest: Op; readonly by: ReadonlyMap<Op, readonly Touched[]> } | null = null;
@@ -194,8 +200,11 @@ export class Planner {
     const name = text(access, "buffer");
     const ownTiles = path.find(({ op }) => isTiles(op))?.op;
     const around = loopsAround(path);
+    const insideTiles = new Set(loopsInside(path));
     const isSerial = around.some((op) => op.attributes["map"] === "serial");
+    let isPast = false;
     walk({ arguments: [], ops: [nest] }, (op, parents) => {
+      if (op === access) isPast = true;
       if (op === access || (op.name !== "load" && op.name !== "store") || text(op, "buffer") !== name) return;
       if (op.name === access.name) {
         if (op.name === "store" && this.mayMeet(nest, access, op))
@@ -203,12 +212,13 @@ export class Planner {
         return;
       }
       const isTogether = parents.find(isTiles) === ownTiles;
-      if (access.name === "load" && isRemote(op))
-        throw new Refused(
-          `'${name}' is stored to on peers in the same loop, so its elements have no one value to send`,
-        );
+      const isToPeers = access.name === "load" && isRemote(op);
+      // Iterations over tiles do not touch what others store: what one loads before it stores, it finds as it was before the nest.
+      if (isToPeers && !(isPast && isTogether && !parents.some((o) => insideTiles.has(o))))
+        throw new Refused(`'${name}' is stored to on peers in the same loop, before it is loaded or in other iterations, so its elements have no one value to send`); // prettier-ignore
       // What a rank stores in memory of its own comes in no message.
-      if (isSerial || !isTogether || (around.length > 0 && this.mayMeet(nest, access, op, (a) => a.by !== a.owner)))
+      const isMeant = (a: Touched): boolean => isToPeers || a.by !== a.owner;
+      if (isSerial || !isTogether || (around.length > 0 && this.mayMeet(nest, access, op, isMeant)))
         throw new Refused(
           `'${name}' goes to and fro in one loop, whose iterations would each take messages of their own`,
         );
