@@ -59,7 +59,7 @@ export function benchCommand(io: Io): Command {
         parsePeers,
       ),
     )
-    .addOption(shared.ranks())
+    .addOption(shared.ranks("(default: those of --reach, else all GPUs, or 4)"))
     .addOption(
       new Option("-b, --backend <name>", "where to run; auto takes GPUs when there are enough").choices([
         ...backendNames,

@@ -22,7 +22,7 @@ import {
 } from "./collectives.js";
 import { examples } from "./examples.js";
 import { type Io, paletteOf } from "./io.js";
-import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
+import { askedRanks, type MeshChoice, meshFor } from "./mesh.js";
 import { type DTypeChoice, listOf, parseArch, parseDTypes, shared, wholeNumber } from "./options.js";
 import { filesOf } from "./source-file.js";
 
@@ -52,7 +52,7 @@ export function buildCommand(io: Io): Command {
   return new Command("build")
     .description("Compile collectives ahead of time for hosts that have neither collc nor Node. Needs NVRTC, no GPU.")
     .argument("[files...]", "programs, or folders of them; every collective in them is built")
-    .addOption(shared.rankList("(default: 4, or those of --mesh)"))
+    .addOption(shared.rankList("(default: 4, or those of --mesh or --reach)"))
     .addOption(shared.mesh())
     .addOption(shared.reach())
     .option(
@@ -91,7 +91,7 @@ them, .cu, .ptx and .cubin of each kernel and architecture, and manifest.json. F
           ["collc build my.coll --arch sm_80,sm_90a --ranks 4 --dtype bf16 -o out", "one program"],
           ["collc build kernels/*/*.coll --ranks 2,4,8 --dtype bf16,f32 -o out", "many"],
           ["collc build my.coll --embed --depfile out.d", "one C file a program holds everything"],
-          ["collc build my.coll --ranks 16 --reach 2x8", "for two hosts, between which NCCL carries messages"],
+          ["collc build my.coll --reach 2x8", "for two hosts, between which NCCL carries messages"],
           ["collc build --verify out", "manifest, files, sizes and digests of a folder"],
         ),
     )
@@ -132,7 +132,7 @@ async function build(io: Io, files: readonly string[], options: BuildOptions): P
 /** What is to be built, one after the other, as the compiler gets to it. @throws what is wrong with a program */
 function* planned(io: Io, chosen: readonly Selected[], sources: Sources, options: BuildOptions): Generator<Unit> {
   const isOne = chosen.flatMap((selected) => selected.collectives).length === 1;
-  const worlds = options.ranks ?? [ranksOfMesh(options.mesh) ?? 4];
+  const worlds = options.ranks ?? [askedRanks({ mesh: options.mesh, reach: options.reach }) ?? 4];
   const dtypes = options.dtype ?? [undefined];
   const isRest = !isOne || worlds.length * dtypes.length > 1;
   const owners = new Map<string, string>();

@@ -2,7 +2,6 @@
 import { Command, Option } from "commander";
 import type { DimValues, Printable } from "../compiler/index.js";
 import { exitCodes } from "../runtime/errors.js";
-import { ranksOfReach } from "../runtime/reach.js";
 import { type Case, type CaseOptions, type Diagnosis, diagnose } from "./check-cases.js";
 import { type FileReport, printReport, reportOf, reportToJson } from "./check-report.js";
 import { type Asked, Inquirers } from "./check-workers.js";
@@ -10,7 +9,7 @@ import { hasErrors } from "./diagnostics.js";
 import { examples } from "./examples.js";
 import { Exit } from "./failure.js";
 import type { Io } from "./io.js";
-import { type MeshChoice, ranksOfMesh } from "./mesh.js";
+import { askedRanks, type MeshChoice } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { type Progress, withProgress } from "./progress.js";
 import { DEFAULT_SCHEDULES, type Inquiry, type Job, namedFor, stepsLine } from "./proofs.js";
@@ -185,11 +184,11 @@ async function reportsOfMany(
 }
 
 function caseOptions({ ranks, dtype, mesh, reach, dim, roundPartialSums }: CheckOptions): CaseOptions {
-  const total = ranksOfMesh(mesh) ?? ranksOfReach(reach);
+  const total = askedRanks({ mesh, reach });
   // Hosts have so many GPUs: there is no other mesh of them to add.
-  const mayAddMesh = ranks === undefined && total === null;
+  const mayAddMesh = ranks === undefined && total === undefined;
   return {
-    ranks: ranks ?? (total === null ? DEFAULT_RANKS : [total]),
+    ranks: ranks ?? (total === undefined ? DEFAULT_RANKS : [total]),
     mayAddMesh,
     dtype,
     mesh,

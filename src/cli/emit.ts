@@ -14,7 +14,7 @@ import { compileCuda } from "../runtime/program.js";
 import { compilePartly, dtypesFor, selectCollective } from "./collectives.js";
 import { examples } from "./examples.js";
 import type { Io } from "./io.js";
-import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
+import { askedRanks, type MeshChoice, meshFor } from "./mesh.js";
 import { type DTypeChoice, shared, wholeNumber } from "./options.js";
 import { withProgress } from "./progress.js";
 import { suggestion } from "./suggest.js";
@@ -52,7 +52,7 @@ export function emitCommand(io: Io): Command {
       ),
     )
     .option("--list-passes", "print the passes in order")
-    .addOption(shared.ranks("(default: 4, or those of --mesh)"))
+    .addOption(shared.ranks("(default: 4, or those of --mesh or --reach)"))
     .addOption(shared.mesh())
     .addOption(shared.dtype())
     .addOption(shared.reach())
@@ -100,7 +100,7 @@ async function emit(io: Io, file: string | undefined, name: string | undefined, 
     return io.out.write(ended(printProgram(named)));
   }
   const result = compilePartly(io, selected, collective, {
-    ranks: options.ranks ?? ranksOfMesh(options.mesh) ?? 4,
+    ranks: askedRanks(options) ?? 4,
     mesh: meshFor(collective, options.mesh),
     dtype: dtypesFor(collective, options.dtype),
     arch: options.arch,

@@ -20,7 +20,7 @@ import { examples } from "./examples.js";
 import { type Comparison, explainReport } from "./explain-report.js";
 import type { Io } from "./io.js";
 import { measuredTimes } from "./measured.js";
-import { type MeshChoice, meshFor, ranksOfMesh } from "./mesh.js";
+import { askedRanks, type MeshChoice, meshFor } from "./mesh.js";
 import { collectDims, type DTypeChoice, shared } from "./options.js";
 import { rankRange, simulate } from "./simulate.js";
 
@@ -48,7 +48,7 @@ export function explainCommand(io: Io): Command {
     .addOption(
       new Option(
         "-n, --ranks <n>",
-        `number of ranks (default: ${DEFAULT_RANKS}, or those of --mesh); 8..4096 is simulated`,
+        `number of ranks (default: ${DEFAULT_RANKS}, or those of --mesh or --reach); 8..4096 is simulated`,
       ).argParser(rankRange),
     )
     .addOption(shared.mesh())
@@ -103,7 +103,7 @@ async function run(io: Io, file: string, name: string | undefined, options: Expl
       links: true,
     });
   }
-  const ranks = counts[0] ?? ranksOfMesh(options.mesh) ?? DEFAULT_RANKS;
+  const ranks = askedRanks({ ...options, ranks: counts[0] }) ?? DEFAULT_RANKS;
   // The machine is one host, of which there may be several.
   const near = Math.min(ranks, chosenReach(options.reach, ranks)?.ranksPerDomain ?? ranks);
   const machine = known ?? machineAtHand(near) ?? machineFor(DEFAULT_ARCH, near);

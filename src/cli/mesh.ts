@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from "commander";
 import type { parseProgram } from "../compiler/index.js";
 import { UsageError } from "../runtime/errors.js";
+import { ranksOfReach } from "../runtime/reach.js";
 import { suggestion } from "./suggest.js";
 
 type Collective = ReturnType<typeof parseProgram>["program"]["collectives"][number];
@@ -30,6 +31,15 @@ export function ranksOfMesh(choice: MeshChoice | undefined): number | null {
   if (choice === undefined) return null;
   const sizes = Object.values(choice);
   return !Array.isArray(choice) && sizes.length < 2 ? null : sizes.reduce((a, n) => a * n, 1);
+}
+
+/** Ranks of a command that starts none, as its options say: by number, by a mesh, or by hosts; undefined where none does. */
+export function askedRanks(options: {
+  readonly ranks?: number | undefined;
+  readonly mesh?: MeshChoice | undefined;
+  readonly reach?: string | undefined;
+}): number | undefined {
+  return options.ranks ?? ranksOfMesh(options.mesh) ?? ranksOfReach(options.reach) ?? undefined;
 }
 
 /**

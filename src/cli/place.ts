@@ -4,6 +4,7 @@ import { connect } from "../runtime/connect.js";
 import { detectLauncher, type LauncherInfo, readEnv } from "../runtime/env.js";
 import { UsageError } from "../runtime/errors.js";
 import type { BackendName, Group } from "../runtime/group.js";
+import { ranksOfReach } from "../runtime/reach.js";
 import { gpuCount, hasFabricHandles, requireGpus } from "./gpus.js";
 import type { Io } from "./io.js";
 import { withProgress } from "./progress.js";
@@ -15,6 +16,8 @@ const defaultRanks = 4;
 export interface PlaceOptions {
   readonly ranks?: number;
   readonly backend?: BackendName | "auto";
+  /** Hosts, as `--reach` has them. They are so many ranks where `ranks` does not say, and no launcher has started some. */
+  readonly reach?: string;
   /** How long a rank may wait for another, in milliseconds. */
   readonly timeout?: number;
 }
@@ -110,7 +113,7 @@ export function askedBackend(io: Io, options: PlaceOptions): BackendName | "auto
 function chooseBackend(io: Io, options: PlaceOptions, launcher: LauncherInfo | null): BackendName {
   const asked = askedBackend(io, options);
   const gpus = asked === "auto" ? gpuCount() : 0;
-  const enough = gpus > 0 && (launcher !== null || gpus >= (options.ranks ?? 1));
+  const enough = gpus > 0 && (launcher !== null || gpus >= (options.ranks ?? ranksOfReach(options.reach) ?? 1));
   const backend =
     asked !== "auto" ? asked : !enough ? "cpu" : isApart(launcher) && !hasFabricHandles() ? "nccl" : "cuda";
   if (backend === "cpu" && launcher !== null && launcher.world > 1) {
@@ -129,7 +132,8 @@ function isApart(launcher: LauncherInfo | null): boolean {
 
 function chooseRanks(backend: BackendName, options: PlaceOptions, launcher: LauncherInfo | null): number {
   if (launcher === null || backend === "cpu") {
-    return options.ranks ?? (backend !== "cpu" ? gpuCount() || defaultRanks : defaultRanks);
+    const asked = options.ranks ?? ranksOfReach(options.reach);
+    return asked ?? (backend !== "cpu" ? gpuCount() || defaultRanks : defaultRanks);
   }
   if (options.ranks !== undefined && options.ranks !== launcher.world) {
     throw new UsageError(

@@ -50,7 +50,7 @@ export function runCommand(io: Io): Command {
     .description("Compile a collective, run it on random data, check it against its signature and time it.")
     .argument("<file>", "program, or - for standard input")
     .argument("[name]", "collective, where the file has several")
-    .addOption(shared.ranks())
+    .addOption(shared.ranks("(default: those of --mesh or --reach, else all GPUs, or 4)"))
     .addOption(shared.mesh())
     .addOption(
       new Option("-b, --backend <name>", "where to run; auto takes GPUs when there are enough").choices([

@@ -22,6 +22,17 @@ describe("collc run", () => {
   });
 });
 
+it.each(["option", "environment"])("hosts are so many ranks where nobody says how many: by %s", async (by) => {
+  if (by === "environment") vi.stubEnv(VARIABLE, "3x2");
+  const reach = by === "option" ? ["--reach", "3x2"] : [];
+  const [ring, one] = [kernel("all_gather/ring"), ["--dim", "n=60", ...reach]];
+  expect((await collc(["run", ring, "--backend", "cpu", "--iters", "1", ...one])).out).toMatch(/6 · 2 to a host/);
+  const fewer = await collc(["run", ring, "--backend", "cpu", "--iters", "1", "--ranks", "5", "--dim", "n=60", ...reach]); // prettier-ignore
+  expect(fewer.out).toMatch(/5 · 2 to a host/);
+  expect((await collc(["explain", ring, ...one])).out).toMatch(/^6 ranks/m);
+  expect((await collc(["emit", ring, "--stage", "rank", ...reach])).out).toMatch(/world=6/);
+});
+
 describe("collc check", () => {
   it("proves the program that hosts run", async () => {
     const hosts = await collc(["check", kernel("permute/table"), "--reach", "2x2", "--no-prove"]);
