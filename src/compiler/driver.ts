@@ -37,7 +37,7 @@ import {
   machineOf,
   passOptions,
 } from "./options.js";
-import { openConversions } from "./passes/choose-algorithms.js";
+import { canBeHierarchical, openConversions } from "./passes/choose-algorithms.js";
 import type { PassOptions } from "./passes/options.js";
 import {
   everyVariable,
@@ -240,7 +240,10 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
   if (lowered.level !== "tensor" || (library.length > 0 && !isInPlace)) return library;
   // In place, the compiler's own ways keep what is still read, which most of the library's would have changed.
   const isOpen = openConversions(lowered).length > 0;
-  const own = isOpen ? (["one_shot", "two_shot"] as const) : isInPlace ? (["one_shot"] as const) : [];
+  const { ranksPerDomain } = passOptions(options);
+  const inParts = canBeHierarchical(lowered, ranksPerDomain) ? (["hierarchical"] as const) : [];
+  const whole = isOpen ? (["one_shot", "two_shot"] as const) : isInPlace ? (["one_shot"] as const) : inParts.length > 0 ? (["two_shot"] as const) : []; // prettier-ignore
+  const own = [...whole, ...inParts];
   // Where there is one order of steps, what moves may still go as packets. Engines would cut a kernel in which it moves beside other work.
   if (own.length === 0 && lowered.body.ops.some(({ name }) => name === "convert"))
     return variations(lowered.name, lowered, options, front).filter(({ name }) => !usesCopyEngines(name));
@@ -248,7 +251,7 @@ function waysToDo(lowered: Kernel, front: Front): WayToDo[] {
     ...library,
     ...own.flatMap((algorithm) => {
       // The one for large sizes keeps the collective's name.
-      const isNamed = isOpen && algorithm === "one_shot";
+      const isNamed = algorithm === "hierarchical" || (isOpen && algorithm === "one_shot");
       const kernel = isNamed ? { ...lowered, name: `${lowered.name}_${algorithm}` } : lowered;
       return variations(algorithm, kernel, { ...options, mapping: { ...options.mapping, algorithm } }, front);
     }),

@@ -91,6 +91,29 @@ collective f(a: T[m, n] partial(sum)) -> y: T[m, n] replicated {
       "load: 'folded', of which each rank stores a part along dimension 0, is loaded from a peer, which has another part",
     ]);
   });
+
+  describe("of parts that are the same for ranks of one place in their domains", () => {
+    const sum = "collective f(x: T[n] partial(sum)) -> y: T[n] replicated { y = all_reduce(x) * 2 }";
+    const options = { ranks: 6, dtype: "f32", reach: { ranksPerDomain: 3 }, variant: "hierarchical" } as const;
+    const passes = compile(sum, options).snapshots;
+    const kernelAt = (pass: string) => passes.find((snapshot) => snapshot.pass === pass)!.kernel;
+    const text = printKernel(kernelAt("lower-tensors")).replace(/ loc\([^)]*\)/g, "");
+    const found = (from: RegExp, to: string): string[] => {
+      expect(text).toMatch(from);
+      return storedWhereLoaded(parseKernel(text.replace(from, to)), kernelAt("choose-algorithms")).map((p) => p.message); // prettier-ignore
+    };
+    const ANOTHER = "load: 'own', of which each rank stores a part along dimension 0, is loaded from a peer, which has another part"; // prettier-ignore
+
+    it("holds where ranks of the same place are asked", () => {
+      expect(found(/buffer="own"/, 'buffer="own"')).toEqual([]);
+    });
+
+    it("does not hold of a neighbour, nor where another part is stored", () => {
+      const neighbour = /(%\d+) = binary (%\d+), (%\d+) \{fn="mul"\}( : index\s*%\d+ = binary %\d+, %\d+ \{fn="add"\} : index\s*%\d+ = load %\d+, %\d+ \{buffer="own")/; // prettier-ignore
+      expect(found(neighbour, '$1 = binary $2, $2 {fn="mul"}$4')).toEqual([ANOTHER]);
+      expect(found(/= binary (%\d+), (%\d+) \{fn="rem"\}/, '= binary $1, $2 {fn="div"}')).toEqual([ANOTHER]);
+    });
+  });
 });
 
 /** Of a tensor of as many rows as there are ranks, each has one. */

@@ -1,5 +1,5 @@
 /**
- * choose-algorithms: says of each conversion that can be done in two ways which one is taken.
+ * choose-algorithms: says of each conversion that can be done in several ways which one is taken.
  *
  * A value that every rank gets from what all, or one, of them hold can be read by each whole (`one_shot`: w - 1 copies
  * come in), or each rank computes a w-th and gives it to all (`two_shot`: 2(w - 1)/w copies pass, and the ranks meet
@@ -7,10 +7,15 @@
  * the program's plan which kernel a size takes (`program/plan.ts`). Two ranks read as much either way, but of a product: the rank that
  * computes a part can do so while its product goes on. One number a row, as folds leave, is little at every size. Those have no choice.
  *
+ * Where ranks are of several domains of equally many, such a value can also go from domain to domain in parts (`hierarchical`): each rank folds
+ * a part of what its domain has, or takes it from the one that has the value, adds what its counterparts have of that part, and gives it to its
+ * domain. Between d domains of g ranks a rank then sends d - 1 messages of a g-th. Sums that are scattered and shards that are gathered have such a way, too.
+ *
  * So it is with a product that is scattered: its elements can go to the ranks that add them up while it goes on (`two_shot`), or stay where they
  * are until these read them (`one_shot`), which packets can carry.
  */
 import type { Kernel, Op, Value } from "../ir/module.js";
+import type { Extent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { groupOf } from "./support/element-builder.js";
 import { changeBetween } from "./support/tensor-conversions.js";
@@ -18,9 +23,37 @@ import { ELEMENTWISE } from "./support/tensor-uses.js";
 import { keepsPlaces } from "./support/unmoved.js";
 import type { PassOptions } from "./options.js";
 
-export function chooseAlgorithms(kernel: Kernel, options: Pick<PassOptions, "algorithm">): Kernel {
-  const ops = kernel.body.ops.map((op) => decided(op, kernel, options.algorithm));
+type Choice = Pick<PassOptions, "algorithm" | "ranksPerDomain">;
+
+export function chooseAlgorithms(kernel: Kernel, options: Choice): Kernel {
+  const ops = kernel.body.ops.map((op) => decided(op, kernel, options));
   return { ...kernel, body: { arguments: [], ops } };
+}
+
+/** Whether a conversion of the kernel can go from domain to domain in parts. */
+export function canBeHierarchical(kernel: Kernel, ranksPerDomain: number): boolean {
+  return kernel.body.ops.some((op) => isHierarchical(op, kernel, ranksPerDomain));
+}
+
+/** Whether it can be done so: among all ranks, which are of equal domains, where more than one number a row is summed, told or gathered. */
+function isHierarchical(op: Op, kernel: Kernel, ranksPerDomain: number): boolean {
+  const { mesh, world } = kernel;
+  if (ranksPerDomain === 1 || ranksPerDomain >= world || world % ranksPerDomain !== 0) return false;
+  if (op.name !== "convert" || isLittle(op)) return false;
+  const { axis, from, into } = changeBetween(...layoutsOf(op), mesh);
+  if (axis !== null) return false;
+  if (into.kind === "sharded") return from.kind === "partial";
+  return into.kind === "replicated" && ["partial", "on", "sharded"].includes(from.kind);
+}
+
+/** Whether it is one number a row, as folds leave. */
+function isLittle(op: Op): boolean {
+  const { shape } = op.results[0]!.type as { shape: readonly Extent[] };
+  return shape.length > 1 && shape.at(-1) === 1;
+}
+
+function layoutsOf(op: Op): [Layout, Layout] {
+  return [op.operands[0]!, op.results[0]!].map((v) => (v.type as { layout: Layout }).layout) as [Layout, Layout];
 }
 
 /** Conversions of the kernel whose way the sizes of a launch decide. */
@@ -39,8 +72,7 @@ function waysOf(op: Op, kernel: Kernel): "open" | { readonly why: string } | nul
   if (change.into.kind !== "replicated" || (change.from.kind !== "partial" && change.from.kind !== "on")) return null;
   if (groupOf(kernel, change.axis).size <= 2 && !isOfProduct(op.operands[0]!, kernel))
     return { why: "each rank reads as much as it would receive in two steps" };
-  if (from.shape.length > 1 && from.shape.at(-1) === 1)
-    return { why: "one number a row is little to read, and saves a meeting of the ranks" };
+  if (isLittle(op)) return { why: "one number a row is little to read, and saves a meeting of the ranks" };
   return "open";
 }
 
@@ -55,13 +87,15 @@ function isOfProduct(v: Value, kernel: Kernel): boolean {
   return found.has(v);
 }
 
-function decided(op: Op, kernel: Kernel, chosen: PassOptions["algorithm"]): Op {
+function decided(op: Op, kernel: Kernel, { algorithm: chosen, ranksPerDomain }: Choice): Op {
   const ways = waysOf(op, kernel);
-  if (ways === null) return op;
-  const layouts = [op.operands[0]!, op.results[0]!].map((v) => (v.type as { layout: Layout }).layout);
-  const { size } = groupOf(kernel, changeBetween(layouts[0]!, layouts[1]!, kernel.mesh).axis);
+  const isInParts = chosen === "hierarchical" && isHierarchical(op, kernel, ranksPerDomain);
+  if (ways === null && !isInParts) return op;
+  const layouts = layoutsOf(op);
+  const { size } = groupOf(kernel, changeBetween(...layouts, kernel.mesh).axis);
   const what = `${layouts.map(printLayout).join(" to ")} on ${size} ranks`;
-  const algorithm = ways === "open" ? chosen : "one_shot";
-  const why = ways === "open" ? "the plan has it for sizes at which this kernel is launched" : ways.why;
+  const planned = "the plan has it for sizes at which this kernel is launched";
+  if (isInParts) return { ...op, attributes: { ...op.attributes, algorithm: chosen, ranksPerDomain, why: `${what}: ${planned}` } }; // prettier-ignore
+  const [algorithm, why] = ways === "open" ? [chosen === "hierarchical" ? "two_shot" : chosen, planned] : ["one_shot", ways!.why]; // prettier-ignore
   return { ...op, attributes: { ...op.attributes, algorithm, why: `${what}: ${why}` } };
 }

@@ -19,7 +19,7 @@ import { InternalCompilerError } from "../diagnostics/ice.js";
 import { extent, type Extent } from "../types/extent.js";
 import { localShapeOf } from "../types/mesh.js";
 import type { Algorithm } from "./options.js";
-import { ElementBuilder, groupOf } from "./support/element-builder.js";
+import { type Along, ElementBuilder, groupOf } from "./support/element-builder.js";
 import { TensorConversions } from "./support/tensor-conversions.js";
 import { TensorMemory } from "./support/tensor-memory.js";
 import { TensorReads } from "./support/tensor-reads.js";
@@ -39,7 +39,7 @@ import {
 } from "./support/tensor-values.js";
 
 export function lowerTensors(kernel: Kernel): Kernel {
-  const lowering = new TensorLowering(kernel);
+  const lowering = new TensorLowering(groupedByDomain(kernel));
   for (const op of kernel.body.ops) lowering.lower(op);
   return {
     ...kernel,
@@ -47,6 +47,12 @@ export function lowerTensors(kernel: Kernel): Kernel {
     buffers: lowering.memory.buffers,
     body: { arguments: [], ops: lowering.build.ops },
   };
+}
+
+/** The kernel, with how many ranks share addresses where a conversion goes by that. */
+function groupedByDomain(kernel: Kernel): Kernel {
+  const numbers = kernel.body.ops.flatMap(({ attributes }) => attributes["ranksPerDomain"] ?? []);
+  return numbers.length === 0 ? kernel : { ...kernel, ranksPerDomain: numbers[0] as number };
 }
 
 class TensorLowering {
@@ -72,7 +78,7 @@ class TensorLowering {
   }
 
   /** Whole rows where rows are folded, so that a rank can fold its own; else pieces as even as can be. */
-  private partitionOf(shape: readonly Extent[], axis: number | null): Partition {
+  private partitionOf(shape: readonly Extent[], axis: Along): Partition {
     const folds = this.kernel.body.ops.some((op) => op.name === "fold" && op.attributes["dim"] !== 0);
     if (!folds || shape.length < 2) return { kind: "chunks", axis };
     const length = extent("ceildiv", shape[0]!, groupOf(this.kernel, axis).size);

@@ -7,7 +7,7 @@ import type { ShareOptions } from "./support/depth-shares.js";
 import type { RoleShape } from "./support/role-shape.js";
 
 /** The two ways of a conversion that has two. */
-export type Algorithm = "one_shot" | "two_shot";
+export type Algorithm = "one_shot" | "two_shot" | "hierarchical";
 
 /** What passes may depend on besides the kernel: the shape of the machine, and knobs of the mapping. */
 export interface PassOptions {
@@ -43,7 +43,7 @@ export interface PassOptions {
    * (`overlap-exchanges`).
    */
   readonly slabRows: number;
-  /** How conversions that can be done in two ways are done; see `choose-algorithms`. */
+  /** How conversions that can be done in several ways are done; see `choose-algorithms`. */
   readonly algorithm: Algorithm;
   /** Wide loads each thread should have in flight. */
   readonly loadsInFlight: number;
@@ -116,7 +116,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   ),
   earlyLaunch: oneOf([false, true]),
   accessBytes: oneOf([1, 2, 4, 8, 16, 32]),
-  algorithm: oneOf(["one_shot", "two_shot"]),
+  algorithm: oneOf(["one_shot", "two_shot", "hierarchical"]),
   slabRows: count(0, 2 ** 20),
   loadsInFlight: count(1, 1024),
   rowLoadsInFlight: count(1, 1024),

@@ -33,7 +33,12 @@ import { vectorize } from "./vectorize.js";
 export const PIPELINE: readonly Pass[] = [
   { name: "simplify-tensors", from: "tensor", to: "tensor", run: simplify },
   { name: "merge-dims", from: "tensor", to: "tensor", run: mergeDims },
-  { name: "choose-algorithms", from: "tensor", to: "tensor", ...reading(["algorithm"], chooseAlgorithms) },
+  {
+    name: "choose-algorithms",
+    from: "tensor",
+    to: "tensor",
+    ...reading(["algorithm", "ranksPerDomain"], chooseAlgorithms),
+  },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },
   { name: "raise-products", from: "rank", to: "rank", run: raiseProducts },

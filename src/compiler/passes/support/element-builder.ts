@@ -18,10 +18,21 @@ export interface RankGroup {
   readonly isAll: boolean;
 }
 
-/** @param axis its number; null for all ranks */
-export function groupOf({ mesh, world }: Pick<Kernel, "mesh" | "world">, axis: number | null): RankGroup {
-  if (axis === null) return { size: world, stride: 1, isAll: true };
-  return { size: mesh[axis]!.size, stride: strideOf(mesh, axis), isAll: false };
+/** Among whom something is divided: along an axis of the mesh, by its number, among the ranks of each domain, or, where it is null, among all. */
+export type Along = number | "domain" | null;
+
+/** What tells how ranks are grouped; `ranksPerDomain` only where a conversion goes from domain to domain. */
+export type Grouped = Pick<Kernel, "mesh" | "world" | "ranksPerDomain">;
+
+export function groupOf({ mesh, world, ranksPerDomain }: Grouped, along: Along): RankGroup {
+  if (along === null) return { size: world, stride: 1, isAll: true };
+  if (along === "domain") return { size: ranksPerDomain!, stride: 1, isAll: false };
+  return { size: mesh[along]!.size, stride: strideOf(mesh, along), isAll: false };
+}
+
+/** The ranks that have this one's place in their domains. */
+export function counterpartsOf({ world, ranksPerDomain }: Grouped): RankGroup {
+  return { size: world / ranksPerDomain!, stride: ranksPerDomain!, isAll: false };
 }
 
 export class ElementBuilder {

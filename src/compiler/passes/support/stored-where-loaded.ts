@@ -3,7 +3,8 @@
  *
  * Where ranks divide a tensor and each keeps its part to itself, the loops that store the part have bounds made of the
  * rank. Such memory may be loaded only on the same rank, in loops with the same bounds, at the same place along the divided
- * dimension. A constant index, another loop's variable or a peer's copy may lie in a part that is somebody else's.
+ * dimension. A constant index, another loop's variable or a peer's copy may lie in a part that is somebody else's; not that of a peer
+ * whose number leaves the same remainder, where the rank is in the bounds by that remainder alone.
  */
 import { type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { type Extent, extent } from "../../types/extent.js";
@@ -36,9 +37,9 @@ function problemsOf(name: string, store: Op, load: Op, ranges: Ranges): Problem[
     const part = ranges.of(index);
     if (part === null || !part.isOfRank) return [];
     const found = ranges.of(from.indices[d]!);
-    if (from.peer === null && found?.key === part.key) return [];
-    const how =
-      from.peer === null ? "at an index that may lie outside its part" : "from a peer, which has another part";
+    const isThere = from.peer === null || ranges.hasSamePart(from.peer, index);
+    if (isThere && found?.key === part.key) return [];
+    const how = isThere ? "at an index that may lie outside its part" : "from a peer, which has another part";
     const message = `load: '${name}', of which each rank stores a part along dimension ${d}, is loaded ${how}`;
     return [{ message, op: load }];
   });
@@ -80,17 +81,57 @@ class Ranges {
     }
     const op = this.makers.get(v);
     if (op?.name !== "binary" || op.attributes["fn"] !== "add") return null;
-    const [a, b] = op.operands.map((each) => this.of(each)?.key ?? this.expression(each)) as [string, string];
+    const named: Value[] = [];
+    const [a, b] = op.operands.map((each) => this.of(each)?.key ?? this.expression(each, named)) as [string, string];
     return { key: `${a} + ${b}`, isOfRank: /\brank\b/.test(a + b) };
   }
 
+  /** Whether a peer stores what this rank does of an index that its part decides: their numbers leave one remainder, and the part is made of that. */
+  hasSamePart(peer: Value, index: Value): boolean {
+    const [modulus, ...others] = new Set(this.remaindersIn(index));
+    return modulus !== undefined && modulus > 0 && others.length === 0 && this.timesRank(peer, modulus) === 1;
+  }
+
+  /** What the rank's number is divided by wherever only the remainder counts; 0 where all of the number does. */
+  private remaindersIn(v: Value): number[] {
+    const op = this.makers.get(v);
+    if (op?.name === "rank") return [0];
+    if (op?.name === "binary" && op.attributes["fn"] === "rem" && this.makers.get(op.operands[0]!)?.name === "rank")
+      return [this.constant(op.operands[1]!) ?? 0];
+    return [...(this.bounds.get(v) ?? []), ...(op?.operands ?? [])].flatMap((o) => this.remaindersIn(o));
+  }
+
+  /** How many times the rank's number a value is, up to multiples of a modulus; null where that is not known. */
+  private timesRank(v: Value, modulus: number): number | null {
+    const op = this.makers.get(v);
+    const constant = this.constant(v);
+    if (op?.name === "rank") return 1;
+    if (constant !== null) return constant % modulus === 0 ? 0 : null;
+    if (op?.name !== "binary") return null;
+    const [fn, operands] = [op.attributes["fn"], op.operands];
+    if (fn === "mul" && operands.some((o) => (this.constant(o) ?? 1) % modulus === 0)) return 0;
+    const [a, b] = operands.map((o) => this.timesRank(o, modulus)) as [number | null, number | null];
+    if (a === null || b === null) return null;
+    return fn === "add" ? a + b : fn === "sub" ? a - b : null;
+  }
+
+  private constant(v: Value): number | null {
+    const op = this.makers.get(v);
+    return op?.name === "const" ? Number(op.attributes["value"]) : null;
+  }
+
   /** What a value is computed from, down to constants, dimensions and the rank; lengths that are equal are written alike. */
-  private expression(v: Value): string {
+  private expression(v: Value, named: Value[] = []): string {
     const length = this.extentOf(v);
     if (length !== null) return extentKey(length);
     const op = this.makers.get(v);
-    if (op === undefined) return `%${[...this.bounds.keys()].indexOf(v)}`;
-    const parts = [...Object.values(op.attributes).map(String), ...op.operands.map((o) => this.expression(o))];
+    if (op === undefined) {
+      if (!named.includes(v)) named.push(v);
+      // Loops that take the same values in the same place are written alike.
+      const range = (this.bounds.get(v) ?? []).map((bound) => this.expression(bound, named)).join("..");
+      return `%${named.indexOf(v)} of ${range}`;
+    }
+    const parts = [...Object.values(op.attributes).map(String), ...op.operands.map((o) => this.expression(o, named))];
     return `${op.name}(${parts.join(", ")})`;
   }
 

@@ -3,11 +3,13 @@
  *   partial → sharded     computed, two_shot: each element goes to its owner's stage [rank, …], the owner folds the stages
  *                         in reach, or one_shot: the owner reads its slice from every peer
  *   partial → replicated  one_shot: every reader folds all peers' copies; two_shot: each rank folds a part and gives it to all
+ *                         hierarchical: in each domain each rank folds a part, folds it with its counterparts' and gives it to its domain
  *   partial → on          the one rank folds all peers' copies
  *   sharded → replicated  every rank gives its shard to all
  *   sharded → on          likewise to the one rank, if it is stored as it is; else the one rank reads all shards
  *   sharded(a) → sharded(b)    each element is read from the rank that holds it
  *   on → replicated, sharded   read from that rank;   replicated → sharded   the local slice
+ *   on → replicated, hierarchical   the one rank's domain shares it out, counterparts read from there and give it to their domains
  */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
 import type { Kernel, Value } from "../../ir/module.js";
@@ -16,7 +18,7 @@ import { extent, type Extent } from "../../types/extent.js";
 import { type Layout, type Placement, printLayout, type ReductionOp, sameLayout } from "../../types/layout.js";
 import { hasAxes, type MeshAxis, placementsOf } from "../../types/mesh.js";
 import type { Algorithm } from "../options.js";
-import { type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
+import { type Along, counterpartsOf, type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
 import type { DType } from "../../types/dtype.js";
 import { memoryDType, type TensorMemory } from "./tensor-memory.js";
 import { computeKind, type Index, type LocalTensor, type Partition, readsOf } from "./tensor-values.js";
@@ -26,8 +28,8 @@ export class TensorConversions {
     private readonly kernel: Kernel,
     private readonly at: ElementBuilder,
     private readonly memory: TensorMemory,
-    /** Which part of a replicated tensor of that shape a rank had better compute, where it is two_shot. */
-    private readonly partitionOf: (shape: readonly Extent[], axis: number | null) => Partition,
+    /** Which part of a replicated tensor of that shape a rank had better compute, where it is not one_shot. */
+    private readonly partitionOf: (shape: readonly Extent[], axis: Along) => Partition,
   ) {}
 
   /**
@@ -46,7 +48,7 @@ export class TensorConversions {
     // Where rows of the mesh have divided a value among them, others do not know who has what.
     const isDivided = axis !== null && (source.owned !== null || source.spread !== null);
     const whole = isDivided && from.kind !== "replicated" ? this.memory.everywhere(source) : source;
-    const one = new ConversionAlong(this.at, this.memory, this.partitionOf, groupOf(this.kernel, axis), axis, to);
+    const one = new ConversionAlong(this.kernel, this.at, this.memory, this.partitionOf, axis, to);
     return one.convert(whole, from, into, shape, algorithm, isStored);
   }
 }
@@ -67,15 +69,19 @@ export function changeBetween(
 
 /** Conversions among all ranks, or among those of each row along an axis. */
 class ConversionAlong {
+  private readonly group: RankGroup;
+
   constructor(
+    private readonly kernel: Kernel,
     private readonly at: ElementBuilder,
     private readonly memory: TensorMemory,
-    private readonly partitionOf: (shape: readonly Extent[], axis: number | null) => Partition,
-    private readonly group: RankGroup,
+    private readonly partitionOf: (shape: readonly Extent[], axis: Along) => Partition,
     private readonly axis: number | null,
     /** What the result's layout is, of all axes. */
     private readonly layout: Layout,
-  ) {}
+  ) {
+    this.group = groupOf(kernel, axis);
+  }
 
   convert(
     source: LocalTensor,
@@ -93,7 +99,9 @@ class ConversionAlong {
       case "on":
         return this.fromOne(source, from.rank, to, shape, algorithm);
       case "sharded":
-        return this.fromSharded(source, from.dim, to, shape, isStored);
+        return algorithm === "hierarchical"
+          ? this.gatheredByDomains(source, from.dim, shape)
+          : this.fromSharded(source, from.dim, to, shape, isStored);
       default:
         return this.refuse(from, to);
     }
@@ -130,14 +138,23 @@ class ConversionAlong {
 
   /** Of what each rank of the group has. */
   private foldRanks(op: ReductionOp, element: (peer: Value) => Value): Value {
-    return this.foldPlaces(op, (place) => element(this.at.member(this.group, place)));
+    return this.averaged(
+      op,
+      this.foldPlaces(op, (place) => element(this.at.member(this.group, place))),
+    );
   }
 
-  private foldPlaces(op: ReductionOp, element: (place: Value) => Value): Value {
+  /** The fold alone; of an average, the sum. */
+  private foldPlaces(op: ReductionOp, element: (place: Value) => Value, { size } = this.group): Value {
     const { at } = this;
-    const folded = at.reduce(op === "avg" ? "sum" : op, this.group.size, true, element);
+    return at.reduce(op === "avg" ? "sum" : op, size, true, element);
+  }
+
+  /** What is folded of all ranks of the group, as their average where that was asked for. */
+  private averaged(op: ReductionOp, folded: Value): Value {
+    const { build } = this.at;
     if (op !== "avg") return folded;
-    return at.build.binary("div", folded, at.build.constant(this.group.size, scalar(scalarOf(folded.type))));
+    return build.binary("div", folded, build.constant(this.group.size, scalar(scalarOf(folded.type))));
   }
 
   private fromReplicated(source: LocalTensor, to: Placement, shape: readonly Extent[]): LocalTensor {
@@ -167,12 +184,33 @@ class ConversionAlong {
     const dtype = isStored && op === "sum" ? source.dtype : memoryDType(source);
     if (to.kind === "sharded") {
       const { dim } = to;
+      if (algorithm === "hierarchical") return this.scatteredByDomains(source, dtype, op, shape, dim);
       if (!source.isReachable && algorithm !== "one_shot")
         return this.throughStages(source, dtype, op, to, shape, dim, shape[dim]!, null);
       const held = this.memory.withinReach(source, dtype);
       return this.result(source, shape, {
         element: (i) => this.foldRanks(op, (p) => held.element(this.shifted(i, dim, shape[dim]!), p)),
         ...(source.isReachable ? {} : { reads: readsOf([held], "ranks"), products: new Set() }),
+      });
+    }
+    if (algorithm === "hierarchical") {
+      const held = this.memory.withinReach(source, dtype);
+      const inside = groupOf(this.kernel, "domain");
+      const counterparts = counterpartsOf(this.kernel);
+      const { own, owned, load } = this.shared(computeKind(dtype), shape);
+      this.memory.ownPart({ shape }, owned, (i) => {
+        const ofDomain = this.foldPlaces(op, (p) => held.element(i, this.at.member(inside, p)), inside);
+        this.at.build.store(own, ofDomain, i);
+      });
+      return this.result(source, shape, {
+        element: (i) =>
+          this.averaged(
+            op,
+            this.foldPlaces(op, (p) => load(i, p), counterparts),
+          ),
+        reads: new Map([[own, "ranks"]]),
+        products: new Set(),
+        owned,
       });
     }
     if (algorithm === "two_shot" && !source.isReachable) {
@@ -218,7 +256,11 @@ class ConversionAlong {
     const start = (): Value => at.index("mul", at.place(this.group), at.extent(length));
     const place = (i: Index): Index => (owned === null ? i : at.replaced(i, dim, (v) => at.index("sub", v, start())));
     return this.result(source, shape, {
-      element: (i) => this.foldPlaces(op, (p) => build.cast(build.load(stage, [p, ...place(i)], scalar(dtype)), kind)),
+      element: (i) =>
+        this.averaged(
+          op,
+          this.foldPlaces(op, (p) => build.cast(build.load(stage, [p, ...place(i)], scalar(dtype)), kind)),
+        ),
       reads: new Map([[stage, "anywhere"]]),
       products: new Set(),
       owned,
@@ -236,6 +278,20 @@ class ConversionAlong {
     const root = (): Value => this.at.member(this.group, this.at.constant(rank));
     const reads = readsOf([held], to.kind === "sharded" ? "anywhere" : "ranks");
     const exact = { isExact: held.isExact, reads, products: new Set<object>() };
+    if (algorithm === "hierarchical") {
+      const { at, memory } = this;
+      const domain = at.constant(Math.floor(rank / this.kernel.ranksPerDomain!));
+      const dtype = memoryDType(held);
+      const { own, owned, load } = this.shared(dtype, shape);
+      at.when(at.build.compare("eq", at.place(counterpartsOf(this.kernel)), domain), () =>
+        memory.ownPart({ shape }, owned, (i) => at.build.store(own, at.build.cast(held.element(i, root()), dtype), i)),
+      );
+      const isExact = held.isExact || dtype === source.dtype;
+      return this.result(source, shape, {
+        ...{ ...exact, isExact, reads: new Map([[own, "ranks" as const]]), owned },
+        element: (i) => at.build.cast(load(i, domain), computeKind(dtype)),
+      });
+    }
     if (to.kind === "sharded")
       return this.result(source, shape, {
         ...exact,
@@ -246,6 +302,72 @@ class ConversionAlong {
       element: (i) => held.element(i, root()),
       spread: algorithm === "two_shot" && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null,
     });
+  }
+
+  /** Each rank folds what its domain has for its counterparts, which fold what all domains have for them. */
+  private scatteredByDomains(
+    source: LocalTensor,
+    dtype: DType,
+    op: ReductionOp,
+    shape: readonly Extent[],
+    dim: number,
+  ): LocalTensor {
+    const { at, memory, kernel } = this;
+    const [inside, counterparts] = [groupOf(kernel, "domain"), counterpartsOf(kernel)];
+    const held = memory.withinReach(source, dtype);
+    const kind = computeKind(dtype);
+    const own = memory.scratch("own", kind, [counterparts.size, ...shape]);
+    at.tiles([counterparts.size, ...shape], ([domain, ...i]) => {
+      const start = at.index("mul", at.member(counterparts, domain!), at.extent(shape[dim]!));
+      const whole = at.replaced(i, dim, (v) => at.index("add", v, start));
+      const ofDomain = this.foldPlaces(op, (p) => held.element(whole, at.member(inside, p)), inside);
+      at.build.store(own, ofDomain, [domain!, ...i]);
+    });
+    const load = (i: Index, p: Value): Value =>
+      at.build.load(own, [at.place(counterparts), ...i], scalar(kind), at.member(counterparts, p));
+    return this.result(source, shape, {
+      element: (i) =>
+        this.averaged(
+          op,
+          this.foldPlaces(op, (p) => load(i, p), counterparts),
+        ),
+      reads: new Map([[own, "anywhere"]]),
+      products: new Set(),
+    });
+  }
+
+  /** Each rank takes its counterparts' shards, and gives its domain those and its own. */
+  private gatheredByDomains(source: LocalTensor, dim: number, shape: readonly Extent[]): LocalTensor {
+    const { at, memory } = this;
+    const length = source.shape[dim]!;
+    const held = memory.withinReach(source);
+    const dtype = memoryDType(held);
+    const own = memory.scratch("own", dtype, shape);
+    const owned: Partition = { kind: "rails", dim, length, axis: "domain" };
+    memory.ownRails({ shape }, owned, (i, counterpart, start) => {
+      const there = at.replaced(i, dim, (v) => at.index("sub", v, start));
+      at.build.store(own, at.build.cast(held.element(there, counterpart), dtype), i);
+    });
+    return this.result(source, shape, {
+      element: (i) => at.build.cast(at.build.load(own, i, scalar(dtype)), computeKind(dtype)),
+      isExact: held.isExact || dtype === source.dtype,
+      isCostly: false,
+      reads: new Map([[own, "own"]]),
+      products: new Set(),
+      owned,
+    });
+  }
+
+  /** Memory in which the ranks of each domain have a part each of a replicated tensor, and how a rank loads what a counterpart has of its part. */
+  private shared(
+    dtype: DType,
+    shape: readonly Extent[],
+  ): { own: string; owned: Partition; load: (index: Index, domain: Value) => Value } {
+    const { at, memory, kernel } = this;
+    const own = memory.scratch("own", dtype, shape);
+    const load = (index: Index, domain: Value): Value =>
+      at.build.load(own, index, scalar(dtype), at.member(counterpartsOf(kernel), domain));
+    return { own, owned: this.partitionOf(shape, "domain"), load };
   }
 
   private fromSharded(

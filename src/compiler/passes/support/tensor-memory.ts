@@ -8,7 +8,7 @@ import { type DType, isNarrow } from "../../types/dtype.js";
 import { extent, type Extent, productOf } from "../../types/extent.js";
 import type { Layout } from "../../types/layout.js";
 import { placementsOf } from "../../types/mesh.js";
-import { type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
+import { counterpartsOf, type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
 import { computeKind, type Index, type LocalTensor, type Partition } from "./tensor-values.js";
 
 /** One rank of all, or one place along an axis. */
@@ -129,9 +129,10 @@ export class TensorMemory {
   }
 
   /** Runs over the elements that this rank has of a partition. */
-  private ownPart(t: LocalTensor, partition: Partition, body: (index: Index) => void): void {
+  ownPart(t: Pick<LocalTensor, "shape">, partition: Partition, body: (index: Index) => void): void {
     const { at } = this;
     const group = this.groupOf(partition);
+    if (partition.kind === "rails") return this.ownRails(t, partition, body);
     if (partition.kind === "slices" && partition.isExact) {
       const { dim, length } = partition;
       const start = at.index("mul", at.place(group), at.extent(length));
@@ -150,6 +151,25 @@ export class TensorMemory {
       d === partition.dim ? ([start, end] as const) : ([at.constant(0), at.extent(e)] as const),
     );
     at.loop("tiles", bounds, body);
+  }
+
+  /** The same of rails, with the rank whose shard it is, and where that begins. */
+  ownRails(
+    { shape }: Pick<LocalTensor, "shape">,
+    { dim, length }: Extract<Partition, { kind: "rails" }>,
+    body: (index: Index, counterpart: Value, start: Value) => void,
+  ): void {
+    const { at } = this;
+    at.ranks(counterpartsOf(this.kernel), (counterpart) => {
+      const start = at.index("mul", counterpart, at.extent(length));
+      at.tiles(shape.with(dim, length), (i) =>
+        body(
+          at.replaced(i, dim, (v) => at.index("add", v, start)),
+          counterpart,
+          start,
+        ),
+      );
+    });
   }
 
   // -- keeping -------------------------------------------------------------------------------------

@@ -4,21 +4,23 @@ import type { Type } from "../../ir/types.js";
 import { DTYPES, type ComputeDType, type DType } from "../../types/dtype.js";
 import { type Extent, printExtent } from "../../types/extent.js";
 import type { Layout } from "../../types/layout.js";
+import type { Along } from "./element-builder.js";
 
 export type TensorType = Extract<Type, { kind: "tensor" }>;
 export type Index = readonly Value[];
 
 /**
- * A division of a replicated tensor's elements among the ranks, all or those of a row of the mesh, each by its place there.
+ * A division of a replicated tensor's elements among the ranks, all or those of a row of the mesh or of a domain, each by its place there.
  * - `slices`: rank r has `length` indices of dimension `dim` from r · length on, as far as there are so many.
+ * - `rails`: of a domain, the rank of each place has the shards of `length` indices of dimension `dim` of all ranks of that place, whatever their domain.
  * - `chunks`: rank r has the r-th of nearly equal pieces of all elements, counted row-major.
  */
 export type Partition = (
   | { readonly kind: "slices"; readonly dim: number; readonly length: Extent; readonly isExact: boolean }
+  | { readonly kind: "rails"; readonly dim: number; readonly length: Extent }
   | { readonly kind: "chunks" }
 ) & {
-  /** The number of the axis among the ranks of whose rows the elements are divided; null for all ranks. */
-  readonly axis: number | null;
+  readonly axis: Along;
 };
 
 /**
@@ -96,7 +98,8 @@ export function computeKind(dtype: DType): ComputeDType {
 
 export function samePartition(a: Partition, b: Partition): boolean {
   if (a.axis !== b.axis) return false;
-  if (a.kind === "chunks" || b.kind === "chunks") return a.kind === b.kind;
+  if (a.kind !== b.kind) return false;
+  if (a.kind === "chunks" || b.kind === "chunks") return true;
   return a.dim === b.dim && printExtent(a.length) === printExtent(b.length);
 }
 
