@@ -125,4 +125,12 @@ describe("conversions in parts from host to host", () => {
     expect(await explained("8x1")).not.toContain("hierarchical");
   });
 
+  it("are proved, also where a host's rank has no part in the messages that a kernel waits for", async () => {
+    const text = PROGRAMS["several that use each other's results"]!;
+    const { code, err } = await collc(["check", "-", "--reach", "2x3", "--schedules", "1", "--strict"], {
+      stdin: text,
+    });
+    expect(err).not.toContain("error");
+    expect(code).toBe(0);
+  });
 });

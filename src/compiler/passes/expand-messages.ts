@@ -3,7 +3,7 @@
  *
  * What is launched is cut at the messages before this (`program/steps.ts`). In the whole kernel a barrier before says that the receiver's inbox
  * is free, and one after that its elements have arrived, between just the ranks that send and receive: what the stream of each rank says
- * of a message, in words that the proof of a kernel knows. derive-sync has counted on neither for anything else.
+ * of a message, in words that the proof of a kernel knows. So does one of each rank alone at a `message_wait`, where a kernel ends. derive-sync has counted on those between ranks for nothing else.
  */
 import { type Kernel, type Op } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
@@ -17,8 +17,16 @@ export function expandMessages(kernel: Kernel): Kernel {
   const definitions = new Definitions(kernel);
   const collector = new AccessCollector(kernel);
   const ops = kernel.body.ops.flatMap((op) => {
-    // Beside messages goes on only what touches nothing of theirs, so that here each may end where it begins.
-    if (op.name === "message_wait") return [];
+    const barrier = (pairs: RankPairs): Op => {
+      return {
+        ...op,
+        name: "barrier",
+        regions: [],
+        attributes: { scope: "grid", ranks: pairs.print(), message: true },
+      };
+    };
+    // Beside messages goes on only what touches nothing of theirs, so that here each may end where it begins. A kernel ends at the wait.
+    if (op.name === "message_wait") return [barrier(RankPairs.self(kernel.world))];
     if (op.name !== "message") return [op];
     const [senders, receivers] = [RankPairs.self(kernel.world), RankPairs.self(kernel.world)];
     const valuesOf = RankValues.ofEach(definitions);
@@ -28,14 +36,6 @@ export function expandMessages(kernel: Kernel): Kernel {
         senders.add(rank, owner);
         receivers.add(owner, rank);
       }
-    const barrier = (pairs: RankPairs): Op => {
-      return {
-        ...op,
-        name: "barrier",
-        regions: [],
-        attributes: { scope: "grid", ranks: pairs.print(), message: true },
-      };
-    };
     return [barrier(receivers), ...op.regions[0]!.ops, barrier(senders)];
   });
   return { ...whole, body: { arguments: [], ops } };
