@@ -43,6 +43,28 @@ function layer(): string {
 }
 
 describe("collc lower", () => {
+  it.each([
+    ["sm_75", "sm_75", "h200x4"],
+    ["sm_100a", "sm_100a", "h200x4"],
+    ["sm_80", null, "a100x8"],
+  ])("says whose times they are where it knows no machine of %s", async (arch, standsFor, machine) => {
+    const { out } = await collc(["lower", layer(), "--arch", arch]);
+    const said = `programs are for ${arch}, times are those of ${machine}, which is of another architecture\n`;
+    expect(out.includes(said)).toBe(standsFor !== null);
+    const json = JSON.parse((await collc(["lower", layer(), "--arch", arch, "--json"])).out) as object;
+    expect(json).toMatchObject({ machine, standsFor });
+  });
+
+  it("takes graphs of many MiB: those of whole models, forward and backward, are as long", async () => {
+    const d = new Dump(2, "bfloat16", "long");
+    const text = JSON.stringify(d.graph(d.reduce(d.input("x", [64, 64]))), null, 2);
+    const path = join(folder, "long.json");
+    writeFileSync(path, text + " ".repeat(9 * 2 ** 20));
+    const { code, out, err } = await collc(["lower", path]);
+    expect([code, err]).toEqual([0, ""]);
+    expect(out).toContain("long: 1 node in 1 step");
+  });
+
   it("prints steps, edges with their reasons, and memory", async () => {
     const { code, out, err } = await collc(["lower", layer(), "--ranks", "4", "--machine", "h200x4"]);
     expect(err).toBe("");

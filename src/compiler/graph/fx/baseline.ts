@@ -50,9 +50,18 @@ const LEAVING = 3;
  * Seconds of one FX node as a kernel of its own, by the one cost model (`machine/cost.ts`): for its bytes and its arithmetic, a round
  * trip to memory and what takes longest. Views take none. Of a conversion: its exchanges, in whichever way it is written; who can
  * compile it asks the model of its program instead.
+ *
+ * @param nodes its core nodes
  */
-export function nodeSeconds(fx: string, core: Core, machine: Machine, ranks: number, dims: DimValues): number {
-  const own = [...core.nodes.values()].filter((n) => n.fx === fx && !VIEW_OPS.has(n.op) && n.op !== "placeholder" && n.op !== "number"); // prettier-ignore
+export function nodeSeconds(
+  fx: string,
+  nodes: readonly CoreNode[],
+  core: Core,
+  machine: Machine,
+  ranks: number,
+  dims: DimValues,
+): number {
+  const own = nodes.filter((n) => !VIEW_OPS.has(n.op) && n.op !== "placeholder" && n.op !== "number");
   if (own.length === 0) return 0;
   const made = new Set(own.map((n) => n.id));
   const reads = new Set(own.flatMap((n) => n.inputs.filter((x): x is string => typeof x === "string" && !made.has(x))));

@@ -68,6 +68,8 @@ export interface Lowered {
   readonly name: string;
   readonly ranks: number;
   readonly machine: string;
+  /** The architecture that programs are for, where `machine` is of another one, so that times are another machine's; else null. */
+  readonly standsFor: string | null;
   /** Where conversions by themselves were measured, and when; null where their times are predicted. */
   readonly conversions: string | null;
   /** How the caller runs what stays with it: each node as a kernel, or elementwise operations together. */

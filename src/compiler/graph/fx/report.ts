@@ -14,11 +14,14 @@ function bytes(n: number): string {
 
 /** The report, line by line; what is not fused says why. */
 export function partitionReport(lowered: Lowered): string {
-  const { name, ranks, machine, parts, edges, buffers, symmetric } = lowered;
+  const { name, ranks, machine, standsFor, parts, edges, buffers, symmetric } = lowered;
   const programs = parts.filter((p) => p.kind === "program");
   const lines = [
     `${name}: ${count(parts.flatMap((p) => p.nodes).length, "node")} in ${count(parts.length, "step")}, ${programs.length} of them collc's, for ${count(ranks, "rank")} on ${machine}`,
     `predicted ${us(lowered.seconds)}; the caller's own way, ${lowered.caller === "nodes" ? "node by node" : "kernel by kernel"}, ${us(lowered.baseline)}`,
+    ...(standsFor === null
+      ? []
+      : [`programs are for ${standsFor}, times are those of ${machine}, which is of another architecture`]),
     ...(lowered.conversions === null
       ? []
       : [`times of collectives by themselves were measured: ${lowered.conversions}`]),
