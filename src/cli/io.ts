@@ -19,8 +19,8 @@ export interface Io {
   /** Messages and progress. */
   readonly err: OutputStream;
   readonly env: Environment;
-  /** All of standard input, for `-` in place of a file. */
-  readStdin(): Buffer;
+  /** All of standard input, for `-` in place of a file, or its first `limit` bytes and one more. */
+  readStdin(limit: number): Buffer;
 }
 
 /** Colours of a stream, or their absence. */
@@ -45,7 +45,7 @@ export function processIo(): Io {
     out: wrap(process.stdout),
     err: wrap(process.stderr),
     env: processEnvironment(),
-    readStdin: () => readAtMost(0, maxInputBytes),
+    readStdin: (limit) => readAtMost(0, limit),
   };
 }
 
@@ -67,8 +67,11 @@ export async function written(): Promise<void> {
   }
 }
 
-/** Larger than any program, in bytes; smaller than what makes a person wait. */
+/** Larger than any program that people write, in bytes; smaller than what makes a person wait. */
 export const maxInputBytes = 8 * 2 ** 20;
+
+/** The same of graphs that other compilers write: a layer has some 20 KiB, forward and backward, and models have hundreds of them. */
+export const maxJsonBytes = 256 * 2 ** 20;
 
 /**
  * What an open file holds, or the first `limit` bytes and one more: a device or a pipe has no end that one could ask for.

@@ -48,11 +48,13 @@ export function parseDType(text: string): DTypeChoice {
     throw new InvalidArgumentError(`There is no dtype '${name}'; ${suggestion(name, DTYPE_NAMES, "dtypes")}`);
   };
   if (!text.includes("=")) return single(text);
-  const entries = text.split(",").map((part) => {
+  const entries = new Map<string, DType>();
+  for (const part of text.split(",")) {
     const [variable, name] = part.split("=").map((s) => s.trim());
     if (!variable || name === undefined) throw new InvalidArgumentError("Write one dtype, or T=bf16,U=f32.");
-    return [variable, single(name)] as const;
-  });
+    if (entries.has(variable)) throw new InvalidArgumentError(`'${variable}' stands there twice; give it one dtype.`);
+    entries.set(variable, single(name));
+  }
   return Object.fromEntries(entries);
 }
 

@@ -4,13 +4,15 @@ import { isatty } from "node:tty";
 import { basename, dirname, extname, join } from "node:path";
 import { UsageError, messageOf, systemCode } from "../runtime/errors.js";
 import { packageRoot } from "../runtime/native.js";
-import { type Io, maxInputBytes, readAtMost } from "./io.js";
+import { type Io, maxInputBytes, maxJsonBytes, readAtMost } from "./io.js";
 import { nearest } from "./suggest.js";
 
 /** What a file should hold, for messages. */
 export interface TextKind {
   readonly what: string;
   readonly extension: string;
+  /** Bytes that it has at most. */
+  readonly most: number;
   /** Where such a file may be found, if none is near. */
   readonly example?: string;
 }
@@ -18,6 +20,7 @@ export interface TextKind {
 const PROGRAM: TextKind = {
   what: "a Coll program",
   extension: ".coll",
+  most: maxInputBytes,
   example: "collc's own kernels are named like kernels/all_reduce/one_shot.coll",
 };
 
@@ -39,7 +42,7 @@ export function readProgram(path: string, io: Io): ProgramText {
 
 /** Reads JSON. `-` is standard input. @param what it should hold: "an FX graph" @throws UsageError for what is no JSON */
 export function readJson(path: string, io: Io, what: string): unknown {
-  const { file, text } = readText(path, path, io, { what, extension: ".json" });
+  const { file, text } = readText(path, path, io, { what, extension: ".json", most: maxJsonBytes });
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -64,7 +67,8 @@ function isDeep(value: unknown): boolean {
 }
 
 function readText(path: string, shown: string, io: Io, kind: TextKind): ProgramText {
-  if (path === "-") return { file: "<stdin>", text: decode("<stdin>", bounded("<stdin>", io.readStdin(), kind), kind) };
+  if (path === "-")
+    return { file: "<stdin>", text: decode("<stdin>", bounded("<stdin>", io.readStdin(kind.most), kind), kind) };
   return { file: path, text: decode(shown, readBytes(path, shown, kind), kind) };
 }
 
@@ -184,7 +188,7 @@ function readBytes(file: string, shown: string, kind: TextKind): Buffer {
       const isTerminal = isatty(descriptor);
       if (!isTerminal) throw new UsageError(`${shown} is a device, not a file`, `name a ${kind.extension} file`);
     }
-    return bounded(shown, readAtMost(descriptor, maxInputBytes), kind);
+    return bounded(shown, readAtMost(descriptor, kind.most), kind);
   } catch (error) {
     if (systemCode(error) === undefined) throw error;
     throw new UsageError(`${shown} cannot be read: ${messageOf(error)}`);
@@ -194,12 +198,9 @@ function readBytes(file: string, shown: string, kind: TextKind): Buffer {
 }
 
 /** @throws UsageError for more than any such text has. */
-function bounded(shown: string, bytes: Buffer, { what }: TextKind): Buffer {
-  if (bytes.length <= maxInputBytes) return bytes;
-  throw new UsageError(
-    `${shown} is longer than ${maxInputBytes / 2 ** 20} MiB, too long for ${what}`,
-    "is it the right file?",
-  );
+function bounded(shown: string, bytes: Buffer, { what, most }: TextKind): Buffer {
+  if (bytes.length <= most) return bytes;
+  throw new UsageError(`${shown} is longer than ${most / 2 ** 20} MiB, too long for ${what}`, "is it the right file?");
 }
 
 /** Text of the bytes, which must be UTF-8 without zeros; a byte order mark is dropped. */

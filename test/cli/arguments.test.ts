@@ -36,6 +36,16 @@ describe("wrong command lines exit with 2", () => {
     ["ranks that are no number", ["run", "x.coll", "--ranks", "four"], /'four' is not a whole number/],
     ["no ranks", ["run", "x.coll", "--ranks", "0"], /from 1 to/],
     ["an unknown backend", ["run", "x.coll", "--backend", "gpu"], /Allowed choices are cpu, cuda, nvshmem, nccl, auto/],
+    [
+      "two dtypes of one variable",
+      ["run", "x.coll", "--dtype", "T=f32,T=f16"],
+      /'T' stands there twice; give it one dtype/,
+    ],
+    [
+      "two dtypes of one variable to build",
+      ["build", "x.coll", "--dtype", "T=f32,T=f16"],
+      /'T' stands there twice; give it one dtype/,
+    ],
     ["an unknown dtype", ["run", "x.coll", "--dtype", "bf61"], /did you mean 'bf16'\?/],
     ["a dimension without a value", ["run", "x.coll", "--dim", "n"], /'n' is not NAME=COUNT/],
     ["a negative dimension", ["run", "x.coll", "--dim", "n=-4"], /is not NAME=COUNT/],
