@@ -157,7 +157,7 @@ export function machineOf({ machine, arch, ranks }: CompileOptions): Machine {
 
 /** Shared memory that a block of the tile of {@link passOptionsFor} takes, and a tile for architectures that have less. */
 const LARGE_TILE_BYTES = 153 * 1024;
-const SMALL_TILE: PassOptions["tile"] = { m: 128, n: 128, k: 64, stages: 2 };
+const SMALL_TILE: NonNullable<PassOptions["tile"]> = { m: 128, n: 128, k: 64, stages: 2 };
 
 export function passOptions(options: CompileOptions): PassOptions {
   // Code for all devices of a generation has none of its own instructions, which roles are made of.
@@ -170,6 +170,7 @@ export function passOptions(options: CompileOptions): PassOptions {
     ...options.reach,
     ...options.mapping,
     ...(hasRoles ? {} : { roles: null }),
+    ...(architectureOf(arch).hasAsyncCopies ? {} : { tile: null }),
     ...(architectureOf(arch).hasEarlyLaunch ? {} : { earlyLaunch: false }),
   };
   const { sms = Infinity } = options;

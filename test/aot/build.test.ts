@@ -380,6 +380,15 @@ describe.runIf(real && isBuilt)("with NVRTC itself", () => {
     expect(lengths).toEqual(Array.from({ length: 5 }, () => readFileSync(cuda.replace(/cu$/, "ptx")).length));
   });
 
+  // Tiles need cp.async; a product without them is slow, says so, and is one.
+  test.each(["f32", "f16"])("a product of %s is built for GPUs before sm_80, too", (dtype) => {
+    const out = fresh();
+    const ran = run(folder, [kernel("matmul/reduce_scatter"), "--dtype", dtype, "--ranks", "2", "--arch", "sm_75", "-o", out]); // prettier-ignore
+    expect(ran.stderr).toContain("no tensor core takes this product, and it will be slow: tiles are copied while others are multiplied, which GPUs do from sm_80 on"); // prettier-ignore
+    expect(ran.status).toBe(0);
+    expect(manifestIn(out).programs.map((p) => p.targets.map((t) => t.arch))).toEqual([["sm_75"]]);
+  });
+
   test("what an architecture lacks is no bug in collc", () => {
     const ran = run(folder, [kernel("all_reduce/one_shot"), "--arch", "sm_75", "-o", fresh()]);
     expect(ran.status).toBe(2);

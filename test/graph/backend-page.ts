@@ -96,7 +96,11 @@ Every edge beside a conversion has a verdict with its reason and both times. Wha
   kernel of the caller's, as Inductor makes them. Such a kernel goes into a program as a whole, or gives it the one operation beside the
   conversion.
 
-Times are predictions of [the model](../src/compiler/machine/cost.ts) for programs of these sizes, not measurements.
+Times are predictions of [the model](../src/compiler/machine/cost.ts) for programs of these sizes, not measurements. Of an architecture that no machine of the
+model has, programs are made all the same; the times are another machine's then, and the report says whose (\`standsFor\`).
+
+Layers repeat, and whole models come as one graph: what differs in names alone is compiled once, and the steps of all layers share that program, its graph and its
+parameters' names, each with tensors of its own. The layer [below](#in-pytorch) eighty times over, 2960 nodes, takes some 17 seconds of one processor.
 
 What it knows: products (\`mm\`, \`addmm\`, \`bmm\`, \`baddbmm\`, \`linear\`, \`_scaled_mm\` by tensor and by row, on tensor cores of 8 bits where the weight lies transposed), views of all kinds between, weights
 that lie transposed, \`cat\` of \`split\` or of slices around a conversion along another dimension, \`view.dtype\` detours around a gather,

@@ -21,6 +21,8 @@ export interface Architecture {
   readonly blockSharedBytes: number;
   /** Bytes of the widest access of one thread to global memory. */
   readonly accessBytes: number;
+  /** Whether copies to shared memory go on beside what a thread computes (PTX, "cp.async"): tiles of products are made of them. */
+  readonly hasAsyncCopies: boolean;
   /** Whether passes may choose the instructions for matrices that a warp group has. */
   readonly hasWgmma: boolean;
   /** Whether a kernel can wait for the end of the launch before its own (PTX, "griddepcontrol"). */
@@ -47,6 +49,7 @@ function architecture(
     blockSharedBytes: (capability < 80 ? sharedKib : sharedKib - 1) * KIB,
     // Blackwell's data centre parts load and store 32 bytes; the printer has no such access.
     accessBytes: 16,
+    hasAsyncCopies: capability >= 80,
     hasWgmma: capability === 90,
     hasEarlyLaunch: capability >= 90,
   };

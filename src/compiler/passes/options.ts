@@ -28,8 +28,8 @@ export interface PassOptions {
   readonly busyBlocks: number;
   /** Most blocks of a kernel that multiplies: as many as are resident. */
   readonly tileBlocks: number;
-  /** Rows, columns and depth of a tile of a product, and stages of its pipeline. */
-  readonly tile: { readonly m: number; readonly n: number; readonly k: number; readonly stages: number };
+  /** Rows, columns and depth of a tile of a product, and stages of its pipeline; null where the machine has none. */
+  readonly tile: { readonly m: number; readonly n: number; readonly k: number; readonly stages: number } | null;
   /** How a product is divided among roles, where the machine has the instructions for that; null where it has not. */
   readonly roles: RoleShape | null;
   /** When blocks share the steps of tiles that do not fill a round; null if they never do. */

@@ -27,6 +27,6 @@ export function pairProducts(kernel: Kernel, has: { readonly roles: boolean }): 
 
 /** Whether roles take the products of each loop that has two. */
 function isOfPairs(kernel: Kernel): boolean {
-  const { found } = findProducts(kernel, new Definitions(kernel), true);
+  const { found } = findProducts(kernel, new Definitions(kernel), { tiles: true, roles: true });
   return kernel.body.ops.every((op) => contractsIn(op).length < 2 || (found.get(op)?.twin ?? null) !== null);
 }

@@ -48,7 +48,10 @@ type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "ro
 
 export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
   const definitions = new Definitions(kernel);
-  const { found, refused, byRoles } = findProducts(kernel, definitions, options.roles !== null);
+  const { found, refused, byRoles } = findProducts(kernel, definitions, {
+    tiles: options.tile !== null,
+    roles: options.roles !== null,
+  });
   const roles = byRoles ? options.roles : null;
   if (found.size === 0 && refused.size === 0) return kernel;
   for (const [loop, match] of roles === null ? found : [])
@@ -114,7 +117,8 @@ export function tileContractions(kernel: Kernel, options: TileOptions): Kernel {
     const match = found.get(op);
     if (match === undefined) return false;
     if (roles === null) {
-      const shape = shapeFor(match, found.size, options);
+      // Without tiles nothing is found.
+      const shape = shapeFor(match, found.size, options.tile!);
       emitTiles(op, match, { ...tileBuffers(match, buffers, shape), shape }, b, values, kernel.world);
       work.push(lengthsOf(op, match, shape, definitions).tiles);
       return true;

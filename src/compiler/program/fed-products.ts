@@ -99,7 +99,7 @@ export function fedSteps(
 
 /** The one product of a kernel that is fed by what the kernel does first. */
 function fedProduct(kernel: Kernel, definitions: Definitions): Fed | null {
-  const { found, byRoles } = findProducts(kernel, definitions, true);
+  const { found, byRoles } = findProducts(kernel, definitions, { tiles: true, roles: true });
   if (!byRoles) return null;
   const [fed, ...others] = [...found].flatMap(([loop, match]): Fed[] => {
     const movers = moversFor(loop, match, kernel, definitions);

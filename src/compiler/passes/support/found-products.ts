@@ -15,8 +15,13 @@ export interface FoundProducts {
   readonly byRoles: boolean;
 }
 
-/** @param hasRoles whether the machine has products by roles */
-export function findProducts(kernel: Kernel, definitions: Definitions, hasRoles: boolean): FoundProducts {
+/** @param has what the machine has for products: tiles of blocks, and those of roles of a block */
+export function findProducts(
+  kernel: Kernel,
+  definitions: Definitions,
+  has: { readonly tiles: boolean; readonly roles: boolean },
+): FoundProducts {
+  const hasRoles = has.roles;
   const found = new Map<Op, Contraction>();
   const refused = new Map<Op, Refusal>();
   walkKernel(kernel, (op, parents) => {
@@ -28,7 +33,9 @@ export function findProducts(kernel: Kernel, definitions: Definitions, hasRoles:
     const view =
       op !== first
         ? { reason: "another product stands in the same loop, or a condition around it" }
-        : (pair ?? viewContraction(loop, op, kernel, definitions, hasRoles));
+        : !has.tiles
+          ? { reason: "tiles are copied while others are multiplied, which GPUs do from sm_80 on" }
+          : (pair ?? viewContraction(loop, op, kernel, definitions, hasRoles));
     if ("reason" in view) refused.set(op, view);
     else found.set(loop, view);
   });

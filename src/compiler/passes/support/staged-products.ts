@@ -10,14 +10,14 @@ import type { PassOptions } from "../options.js";
 import { type Contraction, copyTile, transposedOf } from "./contraction.js";
 import { rotatedNumber, rotatedVariable } from "./tile-rotation.js";
 
-type TileShape = PassOptions["tile"];
+type TileShape = NonNullable<PassOptions["tile"]>;
 
 /**
  * The scalar units keep rows and columns of operands in registers, which leaves room for half the accumulator; elements
  * of twice the size get stages of half the depth, so that the pipeline fits into an A100's shared memory too. Beside a
  * whole accumulator there are not the registers for the bounds of several products: those spill, with half of it they do not.
  */
-export function shapeFor({ a }: Contraction, products: number, { tile }: Pick<PassOptions, "tile">): TileShape {
+export function shapeFor({ a }: Contraction, products: number, tile: TileShape): TileShape {
   const n = products > 1 || a.dtype === "f32" ? Math.min(tile.n, 128) : tile.n;
   return a.dtype === "f32" ? { ...tile, n, k: Math.min(tile.k, 32) } : { ...tile, n };
 }
