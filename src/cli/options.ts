@@ -29,9 +29,9 @@ export function parseCount(text: string): number | null {
   return Number.isSafeInteger(value) ? value : null;
 }
 
-/** "2,4,8" */
+/** "2,4,8"; what stands there twice is there once. */
 export function listOf<T>(parse: (text: string) => T): (text: string) => T[] {
-  return (text) => text.split(",").map((part) => parse(part.trim()));
+  return (text) => [...new Set(text.split(",").map((part) => parse(part.trim())))];
 }
 
 /** Seconds, fractions allowed, as milliseconds. */

@@ -389,6 +389,12 @@ describe.runIf(real && isBuilt)("with NVRTC itself", () => {
     expect(manifestIn(out).programs.map((p) => p.targets.map((t) => t.arch))).toEqual([["sm_75"]]);
   });
 
+  test("what is asked for twice is built once, and said once", () => {
+    const ran = run(folder, [kernel("all_reduce/one_shot"), "--ranks", "2,2", "--arch", "sm_90a,sm_90a", "-o", fresh()]); // prettier-ignore
+    expect([ran.status, ran.stderr]).toEqual([0, ""]);
+    expect(ran.stdout).toMatch(/^✓ [^\n]*\n1 program for sm_90a in [^\n]*\n$/);
+  });
+
   test("what an architecture lacks is no bug in collc", () => {
     const ran = run(folder, [kernel("all_reduce/one_shot"), "--arch", "sm_75", "-o", fresh()]);
     expect(ran.status).toBe(2);
