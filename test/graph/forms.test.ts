@@ -17,6 +17,15 @@ interface Form {
   readonly becomes: readonly (readonly string[])[];
 }
 
+/** As PyTorch has it: rows are merged for the product, and what is scattered along the second dimension is joined along the first. */
+function batchesScattered(d: Dump, [batches, rows, depth]: readonly [number, number, number], columns: number): string {
+  const [x, w] = [d.input("x", [batches, rows, depth]), d.input("w", [depth, columns])];
+  const bias = d.input("bias", [columns]);
+  const flat = d.view(x, [batches * rows, depth]);
+  const y = d.view(d.call("aten.addmm.default", [bias, flat, w], [batches * rows, columns]), [batches, rows, columns]);
+  return d.scatter(d.cat(d.split(y, rows / d.ranks, 1), 0));
+}
+
 const FORMS: readonly Form[] = [
   {
     name: "all_gather, dim 0, then a product",
@@ -104,6 +113,25 @@ const FORMS: readonly Form[] = [
       return d.graph(d.view(d.mm(flat, w), [2 * ranks, 3, 6]));
     },
     becomes: [["all_gather", "reshape", "matmul"]],
+  },
+  {
+    name: "a sum of batches, dim 1, of a linear layer that merges rows: split, joined again, with a bias",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      return d.graph(batchesScattered(d, [2, 3 * ranks, 8], 6));
+    },
+    becomes: [["matmul", "add", "reduce_scatter"]],
+  },
+  {
+    name: "the same where somebody else has the product with its rows merged: it is computed once",
+    make: (ranks) => {
+      const d = new Dump(ranks);
+      const flat = d.view(d.input("x", [2, 2 * ranks, 8]), [4 * ranks, 8]);
+      const y = d.mm(flat, d.input("w", [8, 6]));
+      const parts = d.split(d.view(y, [2, 2 * ranks, 6]), 2, 1);
+      return d.graph(d.pointwise("relu", d.reduce(y)), d.scatter(d.cat(parts, 0)));
+    },
+    becomes: [["reshape", "matmul", "all_reduce", "relu", "reshape", "reduce_scatter"]],
   },
   {
     name: "bias and GELU behind a product: addmm",
@@ -417,4 +445,11 @@ describe.for(WORLDS)("forms on %i ranks compute what the region says", (ranks) =
       expect(p.graph.outputs.filter((o) => given.has(o.id))).toEqual([]);
     }
   });
+});
+
+// Tiles of rows that are merged are of no one rank: on scalar units the product takes a hundred times as long.
+test("a linear layer of batches goes to tensor cores, and with the sum that is scattered", () => {
+  const d = new Dump(4, "bfloat16");
+  const { edges } = lower(d.graph(batchesScattered(d, [2, 1024, 4096], 4096)), { ranks: 4 });
+  expect(edges.map((e) => [e.from, e.to, e.isFused])).toEqual([["addmm_1", "reduce_scatter_tensor_1", true]]);
 });

@@ -13,6 +13,8 @@ export class Emitting {
   protected readonly nodes = new Map<string, GraphNode>();
   protected readonly inputs = new Map<string, GraphTensor & { readonly value: string; readonly mode: Mode }>();
   protected readonly known = new Map<string, Realized>();
+  /** Nodes that stand for others of the core, in another shape. */
+  protected readonly others = new Map<string, CoreNode>();
 
   constructor(
     protected readonly core: Core,
@@ -22,7 +24,7 @@ export class Emitting {
   ) {}
 
   protected at(id: string): CoreNode {
-    return this.core.nodes.get(id)!;
+    return this.others.get(id) ?? this.core.nodes.get(id)!;
   }
 
   /** The whole tensor's shape. */

@@ -12,6 +12,7 @@ import { type Extent, extent, extentNames, productOf, sameExtent } from "../../t
 import { type Core, type CoreNode, VIEW_OPS } from "./core.js";
 import { ownShape } from "./emitting.js";
 import { CONVERTS } from "./fx.js";
+import { rowsApart } from "./merged-rows.js";
 import { described, dimOf, isPartial, isSharded, type Mode, type Realized, sharded, Unfusable, type Wanted, wantedAs } from "./modes.js"; // prettier-ignore
 import { tidy } from "./sizes.js";
 import { Stacking } from "./stacking.js";
@@ -43,7 +44,10 @@ export function realize(
 }
 
 class Realizer extends Stacking {
+  private results: ReadonlySet<string> = new Set();
+
   graph(name: string, results: readonly string[]): Realization {
+    this.results = new Set(results);
     results.forEach((value) => {
       const { dtype, fx } = this.at(value);
       if (dtype === "") throw new Unfusable(this.core.unknown.get(fx) ?? `'${fx}' is no tensor`);
@@ -157,7 +161,7 @@ class Realizer extends Stacking {
       case "all_reduce":
         return this.emit(node, "replicated", node.op, [this.summands(x, node.reduce!)]);
       case "reduce_scatter":
-        return this.emit(node, sharded(node.dim!), node.op, [this.summands(x, node.reduce!)], { dim: node.dim! });
+        return this.emit(node, sharded(node.dim!), node.op, [this.summands(this.cutInside(x, node.dim!), node.reduce!)], { dim: node.dim! }); // prettier-ignore
       case "broadcast":
         return this.emit(node, "replicated", node.op, [of(`on(${node.from!})`)]);
       default: {
@@ -174,6 +178,19 @@ class Realizer extends Stacking {
         });
       }
     }
+  }
+
+  /** What is cut along a dimension that is not the outermost: where that is of rows which were merged, the same of rows that are not. */
+  private cutInside(id: string, dim: number): string {
+    const { op, inputs, shape } = this.at(id);
+    if (op !== "reshape" || shape.slice(0, dim).every((n) => n === 1)) return id;
+    const rows = rowsApart(inputs[0] as string, shape, {
+      at: (x) => this.at(x),
+      isInside: this.isInside,
+      isOfOne: (x) => readersIn(this.core).get(x) === 1 && !this.results.has(x),
+      add: (made) => this.others.set(made.id, made),
+    });
+    return rows ?? id;
   }
 
   // -- products ------------------------------------------------------------------------------------
@@ -350,6 +367,19 @@ class Realizer extends Stacking {
       }
     throw reason;
   }
+}
+
+/** By core, of each value, how many nodes read it. */
+const readers = new WeakMap<Core, ReadonlyMap<string, number>>();
+
+function readersIn(core: Core): ReadonlyMap<string, number> {
+  const known = readers.get(core);
+  if (known !== undefined) return known;
+  const found = new Map<string, number>();
+  for (const { inputs } of core.nodes.values())
+    for (const x of new Set(inputs)) if (typeof x === "string") found.set(x, (found.get(x) ?? 0) + 1);
+  readers.set(core, found);
+  return found;
 }
 
 /** Whether the language has it. */
