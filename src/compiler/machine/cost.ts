@@ -176,7 +176,8 @@ export function predictWork(ranks: readonly RankWork[], machine: Machine): Predi
 
 /**
  * What overlaps in a stretch. What leaves tile by tile begins after the first, and the last one's goes when nothing else is done, but where a rank's own tiles come last:
- * these wait for what others send of them, and the last one for the last.
+ * these take their time as if the first of them waited for the wire. Each waits for what others send of it alone; but movers and consumers share a multiprocessor, and
+ * 69 of 72 times of sums are so within 15 % (2×H200, 2026-11-30), 65 where own tiles were taken to go on beside the wire.
  */
 function coveredTime(
   terms: ReturnType<typeof stretchTerms>,
@@ -188,7 +189,8 @@ function coveredTime(
   const together = Math.max(wire + apart, busy);
   if (rounds === 0) return together;
   const each = busy / rounds;
-  return Math.max(together, each + wire, completes === true ? 0 : busy + wire / rounds);
+  if (completes === true) return Math.max(together, wire + each * Math.max(1, rounds / ranks));
+  return Math.max(together, busy + wire / rounds, each + wire);
 }
 
 function firstTrip({ peer, own, packets }: Trips, { peerLoad, ownLoad, packetLoad }: Machine): number {
