@@ -3,6 +3,7 @@
  * it, while the block goes on with tiles of its own rank, which wait for what others send.
  */
 import { bufferOf, type Op, text } from "../../../ir/module.js";
+import type { Extent } from "../../../types/extent.js";
 import {
   constant,
   constantOf,
@@ -341,22 +342,29 @@ export class TileWords {
     const { follow, known, extent, tile } = this;
     const { kernel, numbers } = follow;
     const buffer = text(op, "buffer");
-    const { role } = bufferOf(kernel, buffer);
+    const { role, shape } = bufferOf(kernel, buffer);
     const [tiles, ranks, ...others] = follow.shape(buffer);
     const isOfRanks = role === "signal" && others.length === 0 && ranks !== undefined && equal(ranks, constant(kernel.world)); // prettier-ignore
     if (tiles === undefined) return refuse(op);
     const most = product(extent.rows, extent.columns);
-    // Narrower tiles are more.
+    // Narrower tiles are more: a launch has no tiles narrower than those that the buffer's shape names.
     const isOfNarrower = (width: number): boolean =>
-      equal(tiles, product(extent.rows, numbers.rounds(tile.all, constant(width))));
+      width <= tile.columns && equal(tiles, product(extent.rows, numbers.rounds(tile.all, constant(width))));
     const hasRoom =
       isConstant(tiles) && isConstant(most)
         ? constantOf(tiles) >= constantOf(most)
-        : Array.from({ length: tile.columns }, (_, i) => tile.columns - i).some(isOfNarrower);
+        : [...numbersIn(shape[0]!)].some((width) => width > 0 && isOfNarrower(width));
     expect(isOfRanks && hasRoom, "there may be more tiles than have words", op);
     known.alike("words of tiles", buffer, op);
     known.own(buffer, "words of tiles", op);
   }
+}
+
+/** Numbers that an extent is made of. */
+function numbersIn(e: Extent, into: Set<number> = new Set()): Set<number> {
+  if (typeof e === "number") into.add(e);
+  else if (typeof e === "object") for (const part of [e.a, e.b]) numbersIn(part, into);
+  return into;
 }
 
 function onlyOne(follow: Follow, steps: Steps, name: Op["name"]): Op {
