@@ -140,7 +140,7 @@ const TWINS: readonly Twin[] = [
   // Ranks are sent to when they may be, and told of what they have got: claims about movers.
   ["rows that are sent before their rank has begun", () => twin(ops(2, "wait", onBuffer("flags")), dropped), /'wait' is missing/],
   ["rows that are sent on a word that orders nothing", () => twin(ops(2, "wait", onBuffer("flags")), relaxed), /before they have begun/],
-  ["a begin of which others are told without its order", () => twin(ops(2, "signal", onBuffer("flags")), relaxed), /not told to all ranks/],
+  ["a begin of which others are told without its order", () => twin(ops(2, "signal", onBuffer("flags")), relaxed), /not told that the block has begun/],
   ["rows that are sent when another rank has begun", () => twin(ops(2, "wait", onBuffer("flags")), (op) => constantIn(op, 1, 0)), /before they have begun/],
   ["a begin that is one of the launch before", () => twin(ops(2, "wait", onBuffer("flags")), (op) => constantIn(op, 0, 1)), /before they have begun/],
   ["parts that are counted before all movers have sent them", () => twin(ops(2, "block_sync", (_, parents) => parents.some((p) => p.attributes["map"] === "serial")), dropped), /'load'|'for'|'if'/],
