@@ -110,9 +110,11 @@ function sentLast(kernel: Kernel): Kernel {
   return edited(without, ops(without, 2, "for", around("signal", "tiles_told"))[0]!, (op) => [op, sending!]);
 }
 
-/** The choice that an own tile makes between its sum and what another rank has sent. */
-const ofData: Is = (op) =>
-  op.operands[1]!.type.kind !== "scalar" || JSON.stringify(op.results[0]!.type).includes("f16");
+/** What says whether another rank's part is behind that of this one. */
+const isBehindRank: Is = (op) => {
+  const ranks = new Set(ops(executed, 0, "rank").flatMap(({ results }) => results));
+  return op.attributes["fn"] === "ge" && ranks.has(op.operands[1]!);
+};
 
 /** A condition that holds on the first rank alone. */
 function onRank(op: Op): readonly Op[] {
@@ -158,7 +160,7 @@ const TWINS: readonly Twin[] = [
   ["a tile that leaves, and that movers leave out", () => changed(executed, ops(executed, 0, "compare", (op) => op.attributes["fn"] === "ge"), (op) => moved(op, 1, 1)), /'load' of 'launches'/],
   ["a tile of another row that leaves", () => changed(executed, ops(executed, 1, "copy_tile", (op) => op.attributes["from"] === "a"), (op) => moved(op, 0, 1)), /from another place than its own/],
   // What is made of them.
-  ["a rank's own tiles of which another rank's part is taken", () => changed(executed, ops(executed, 0, "select", ofData).filter((_, i) => i % 2 === 0), (op) => [{ ...op, operands: [op.operands[0]!, op.operands[2]!, op.operands[1]!] }]), /nothing is made of|may be read before it is written|not proved/],
+  ["a rank's own tiles of which its own part is taken for another's", () => changed(executed, ops(executed, 0, "compare", isBehindRank), (op) => withAttributes(op, { fn: "lt" })), /another one that ranks have sent/],
   ["a sum of other places", () => changed(executed, ops(executed, null, "load", to("stage")), (op) => moved(op, 0, 8)), /another one that ranks have sent|leave 'stage'/],
   // What blocks tell each other before and behind the product.
   ["sums of what has not arrived", () => changed(executed, ops(executed, null, "wait").slice(1), (op) => withAttributes(op, { order: "relaxed" })), /nothing orders|may be touched/],
