@@ -179,7 +179,9 @@ function target(x: Scope, role: "output" | "scratch", isTensor = true): Held {
   // What is declared has no summands along one axis of several.
   if (layout.length > 1 && !layout.every((s) => s === layout[0]))
     layout = layout.map((s) => (/^[PO]/.test(s) ? "R" : s));
-  if (!isTensor) layout = layout.map((s) => (/^[RP]/.test(s) || layout.some((o) => /^[RPL]/.test(o)) ? "L" : s));
+  // Loops store to it, which say nothing of what other ranks have: so do those that store sums in the making, which no tensor expression has the dtype of.
+  if (!isTensor || dtype === "accumulator(T)")
+    layout = layout.map((s) => (/^[RP]/.test(s) || layout.some((o) => /^[RPL]/.test(o)) ? "L" : s));
   const made: Held = { name: x.fresh(role === "output" ? "y" : "s"), dtype, layout, shape, role, isFull: false, isAssigned: false }; // prettier-ignore
   x.held.push(made);
   return made;
