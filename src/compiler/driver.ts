@@ -118,7 +118,7 @@ function compileChecked(front: Front, checked: CheckedCollective): CompileResult
   const lowered = lowerCollective(checked);
   // What stops on the way is looked at, not run: nothing is chosen for it, but it may be one of the ways.
   const isToTheEnd = options.stopAfter === undefined && options.passLimit === undefined;
-  const ways = isToTheEnd || options.variant !== undefined ? possible(waysToDo(lowered, front), options) : [];
+  const ways = isToTheEnd || options.variant !== undefined ? possible(waysToDo(lowered, front), lowered, options) : [];
   if (options.variant !== undefined) return only(options.variant, ways, front, lowered).compiled();
   return ways.length < 2
     ? (ways[0]?.compiled() ?? compiledOf(front, lowered))
@@ -165,8 +165,12 @@ function domainsOf(options: CompileOptions): readonly number[] | null {
 }
 
 /** Ways that ranks of several domains can do it in, or the first, which then says why it cannot. */
-function possible(ways: readonly WayToDo[], options: CompileOptions): readonly WayToDo[] {
-  const left = isApart(options) ? ways.filter(({ begun }) => begun() !== null) : ways;
+function possible(ways: readonly WayToDo[], lowered: Kernel, options: CompileOptions): readonly WayToDo[] {
+  // What loops that somebody wrote keep across messages is seen when a way is finished.
+  const hasLoops = lowered.body.ops.some(({ regions }) => regions.length > 0);
+  const isPossible = ({ begun, compiled }: WayToDo): boolean =>
+    begun() !== null && (!hasLoops || compiled().kernel !== null);
+  const left = isApart(options) ? ways.filter(isPossible) : ways;
   return left.length > 0 ? left : ways.slice(0, 1);
 }
 
