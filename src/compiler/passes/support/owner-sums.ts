@@ -264,6 +264,8 @@ function sumOverRanks(reduce: Op, load: Op, own: Value, world: number, build: Bu
   const sent = numbers.slice(1).map((_, i) => {
     const isBehind = build.compare("ge", numbers[i]!, rank);
     const at = of(build.add(numbers[i]!, build.cast(isBehind, "index")));
+    // What a place is made of may stand in the reduction, too.
+    rewriteOps(ops.slice(0, ops.indexOf(load)), build, at);
     const operands = load.operands.map((v) => at.get(v));
     return build.load(text(load, "buffer"), operands, load.results[0]!.type);
   });
@@ -277,8 +279,7 @@ function sumOverRanks(reduce: Op, load: Op, own: Value, world: number, build: Bu
     const others = after === undefined ? before : build.select(isBehind, before, after);
     return build.select(mine, own, others);
   };
-  const isFirst = build.compare("eq", rank, numbers[0]!);
-  const turned = [isFirst, build.compare("ne", rank, numbers[0]!)];
+  const turned = (["eq", "ne"] as const).map((fn) => build.compare(fn, rank, numbers[0]!));
   const terms = numbers.map((number, i) => {
     const term = of(i < 2 ? build.cast(turned[i]!, "index") : number);
     rewriteOps(ops.slice(0, -1), build, term, (op, _, v) => {

@@ -144,6 +144,11 @@ class ConversionAlong {
     );
   }
 
+  /** Of what each rank has that has this one's place in its domain, where domains have folded theirs. */
+  private foldCounterparts(op: ReductionOp, element: (place: Value) => Value): Value {
+    return this.averaged(op, this.foldPlaces(op, element, counterpartsOf(this.kernel)));
+  }
+
   /** The fold alone; of an average, the sum. */
   private foldPlaces(op: ReductionOp, element: (place: Value) => Value, { size } = this.group): Value {
     const { at } = this;
@@ -196,18 +201,13 @@ class ConversionAlong {
     if (algorithm === "hierarchical") {
       const held = this.memory.withinReach(source, dtype);
       const inside = groupOf(this.kernel, "domain");
-      const counterparts = counterpartsOf(this.kernel);
       const { own, owned, load } = this.shared(computeKind(dtype), shape);
       this.memory.ownPart({ shape }, owned, (i) => {
         const ofDomain = this.foldPlaces(op, (p) => held.element(i, this.at.member(inside, p)), inside);
         this.at.build.store(own, ofDomain, i);
       });
       return this.result(source, shape, {
-        element: (i) =>
-          this.averaged(
-            op,
-            this.foldPlaces(op, (p) => load(i, p), counterparts),
-          ),
+        element: (i) => this.foldCounterparts(op, (p) => load(i, p)),
         reads: new Map([[own, "ranks"]]),
         products: new Set(),
         owned,
@@ -326,11 +326,7 @@ class ConversionAlong {
     const load = (i: Index, p: Value): Value =>
       at.build.load(own, [at.place(counterparts), ...i], scalar(kind), at.member(counterparts, p));
     return this.result(source, shape, {
-      element: (i) =>
-        this.averaged(
-          op,
-          this.foldPlaces(op, (p) => load(i, p), counterparts),
-        ),
+      element: (i) => this.foldCounterparts(op, (p) => load(i, p)),
       reads: new Map([[own, "anywhere"]]),
       products: new Set(),
     });
