@@ -13,20 +13,32 @@
  *
  * So it is with a product that is scattered: its elements can go to the ranks that add them up while it goes on (`two_shot`), or stay where they
  * are until these read them (`one_shot`), which packets can carry.
+ *
+ * What is computed can travel as it is (`narrow`), or peers read what it is computed from. Of `f32(all_reduce(bf16(g)))`, or of the sum of two tensors, these are twice the
+ * bytes, but nobody waits for them to be computed: kernels that meet at barriers move the result, those that send packets the operands.
  */
 import type { Kernel, Op, Value } from "../ir/module.js";
 import type { Extent } from "../types/extent.js";
 import { type Layout, printLayout } from "../types/layout.js";
 import { groupOf } from "./support/element-builder.js";
 import { changeBetween } from "./support/tensor-conversions.js";
-import { ELEMENTWISE } from "./support/tensor-uses.js";
+import { ELEMENTWISE, TensorUses } from "./support/tensor-uses.js";
 import { keepsPlaces } from "./support/unmoved.js";
 import type { PassOptions } from "./options.js";
 
-type Choice = Pick<PassOptions, "algorithm" | "ranksPerDomain">;
+type Choice = Pick<PassOptions, "algorithm" | "ranksPerDomain" | "protocol">;
 
 export function chooseAlgorithms(kernel: Kernel, options: Choice): Kernel {
-  const ops = kernel.body.ops.map((op) => decided(op, kernel, options));
+  const uses = new TensorUses(kernel);
+  const computed = new Set(kernel.body.ops.filter((op) => ELEMENTWISE.has(op.name)).flatMap((op) => op.results));
+  const isNarrow = (op: Op): boolean =>
+    op.name === "convert" &&
+    options.protocol === "barrier" &&
+    (computed.has(op.operands[0]!) || uses.isWidened(op.results[0]!));
+  const ops = kernel.body.ops.map((op) => {
+    const chosen = decided(op, kernel, options);
+    return isNarrow(op) ? { ...chosen, attributes: { ...chosen.attributes, narrow: true } } : chosen;
+  });
   return { ...kernel, body: { arguments: [], ops } };
 }
 

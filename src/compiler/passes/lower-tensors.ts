@@ -166,14 +166,15 @@ class TensorLowering {
       case "select":
       case "cast":
         return this.elementwise(op, type, shape, operands);
-      case "convert":
-        return this.conversions.convert(
-          first!,
-          type.layout,
-          shape,
-          op.attributes["algorithm"] as Algorithm | undefined,
-          this.uses.soleOutput(op.results[0]!) !== null,
-        );
+      case "convert": {
+        const [result] = op.results as [Value];
+        const algorithm = op.attributes["algorithm"] as Algorithm | undefined;
+        const isNarrow = op.attributes["narrow"] === true;
+        const how = { isStored: this.uses.soleOutput(result) !== null, isNarrow };
+        const converted = this.conversions.convert(first!, type.layout, shape, algorithm, how);
+        // What is stored in more bytes goes to other ranks before it has them.
+        return isNarrow && this.uses.isWidened(result) ? this.memory.everywhere(converted) : converted;
+      }
       case "matmul":
         return this.product(op, operands as [LocalTensor, LocalTensor], type, shape);
       case "fold":

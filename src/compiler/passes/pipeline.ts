@@ -37,7 +37,7 @@ export const PIPELINE: readonly Pass[] = [
     name: "choose-algorithms",
     from: "tensor",
     to: "tensor",
-    ...reading(["algorithm", "ranksPerDomain"], chooseAlgorithms),
+    ...reading(["algorithm", "ranksPerDomain", "protocol"], chooseAlgorithms),
   },
   { name: "lower-tensors", from: "tensor", to: "rank", run: lowerTensors, ensures: storedWhereLoaded },
   { name: "simplify-elements", from: "rank", to: "rank", run: simplify },

@@ -20,7 +20,7 @@ import { hasAxes, type MeshAxis, placementsOf } from "../../types/mesh.js";
 import type { Algorithm } from "../options.js";
 import { type Along, counterpartsOf, type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
 import type { DType } from "../../types/dtype.js";
-import { memoryDType, type TensorMemory } from "./tensor-memory.js";
+import { memoryDType, pieceOf, type TensorMemory } from "./tensor-memory.js";
 import { computeKind, type Index, type LocalTensor, type Partition, readsOf } from "./tensor-values.js";
 
 export class TensorConversions {
@@ -36,14 +36,16 @@ export class TensorConversions {
    * @param shape what a rank holds of the result
    * @param algorithm what `choose-algorithms` has chosen, where there is a choice
    * @param isStored nothing is computed from the result
+   * @param isNarrow what is computed from more bytes than it has is computed before it travels, not by peers from what they read
    */
   convert(
-    source: LocalTensor,
+    given: LocalTensor,
     to: Layout,
     shape: readonly Extent[],
     algorithm: Algorithm | undefined,
-    isStored: boolean,
+    { isStored, isNarrow }: { readonly isStored: boolean; readonly isNarrow: boolean },
   ): LocalTensor {
+    const source = isNarrow && this.memory.isOfMoreBytes(given) ? { ...given, isReachable: false } : given;
     const { axis, from, into } = changeBetween(source.layout, to, this.kernel.mesh);
     // Where rows of the mesh have divided a value among them, others do not know who has what.
     const isDivided = axis !== null && (source.owned !== null || source.spread !== null);
@@ -214,7 +216,7 @@ class ConversionAlong {
       });
     }
     if (algorithm === "two_shot" && !source.isReachable) {
-      const length = extent("ceildiv", shape[0]!, this.group.size);
+      const length = shape.length === 1 ? pieceOf(shape[0]!, this.group.size) : extent("ceildiv", shape[0]!, this.group.size); // prettier-ignore
       const owned: Partition = { kind: "slices", dim: 0, length, isExact: false, axis: this.axis };
       return this.throughStages(source, dtype, op, to, shape, 0, length, owned);
     }
@@ -245,13 +247,20 @@ class ConversionAlong {
     const { at, memory, group } = this;
     const { build } = at;
     const stage = memory.scratch("stage", dtype, [group.size, ...shape.with(dim, length)]);
-    at.tiles(source.shape, (i) => {
-      const value = build.cast(source.element(i), dtype);
-      const each = at.extent(length);
-      const owner = at.index("div", i[dim]!, each);
-      const there = at.replaced(i, dim, (v) => at.index("rem", v, each));
-      build.store(stage, value, [at.place(group), ...there], at.member(group, owner));
-    });
+    // What a product is of goes through all elements, in tiles; else ranks are sent theirs one after the other.
+    if (source.isCostly || source.products.size > 0)
+      at.tiles(source.shape, (i) => {
+        const value = build.cast(source.element(i), dtype);
+        const each = at.extent(length);
+        const owner = at.index("div", i[dim]!, each);
+        const there = at.replaced(i, dim, (v) => at.index("rem", v, each));
+        build.store(stage, value, [at.place(group), ...there], at.member(group, owner));
+      });
+    else
+      memory.partsOfRanks(source, group, { dim, length }, (i, peer, begin) => {
+        const there = at.replaced(i, dim, (v) => at.index("sub", v, begin));
+        build.store(stage, build.cast(source.element(i), dtype), [at.place(group), ...there], peer);
+      });
     const kind = computeKind(dtype);
     const start = (): Value => at.index("mul", at.place(this.group), at.extent(length));
     const place = (i: Index): Index => (owned === null ? i : at.replaced(i, dim, (v) => at.index("sub", v, start())));

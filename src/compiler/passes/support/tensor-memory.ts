@@ -4,8 +4,8 @@
  */
 import type { Buffer, Kernel, Value } from "../../ir/module.js";
 import { scalar } from "../../ir/types.js";
-import { type DType, isNarrow } from "../../types/dtype.js";
-import { extent, type Extent, productOf } from "../../types/extent.js";
+import { type DType, DTYPES, isNarrow } from "../../types/dtype.js";
+import { extent, type Extent, printExtent, productOf } from "../../types/extent.js";
 import type { Layout } from "../../types/layout.js";
 import { placementsOf } from "../../types/mesh.js";
 import { counterpartsOf, type ElementBuilder, groupOf, type RankGroup } from "./element-builder.js";
@@ -26,6 +26,8 @@ export class TensorMemory {
   private tensors = 0;
   /** Tensors that were given to all ranks once, for whoever asks again. */
   private readonly gathered = new WeakMap<LocalTensor, LocalTensor>();
+  /** Buffers that have the same on every rank, each of which reads its own. */
+  private readonly same = new Set<string>();
   /** Operands of products that were put in memory once, for whatever else multiplies them. */
   private readonly multiplied = new WeakMap<LocalTensor, LocalTensor>();
 
@@ -58,6 +60,7 @@ export class TensorMemory {
   inBuffer(name: string, like: LocalTensor, isSame: boolean): LocalTensor {
     const { dtype } = this.buffers.find((b) => b.name === name)!;
     const kind = computeKind(like.dtype);
+    if (isSame) this.same.add(name);
     const { build } = this.at;
     const element = (index: Index, peer?: Value): Value =>
       build.cast(build.load(name, index, scalar(dtype), isSame ? null : (peer ?? null)), kind);
@@ -153,6 +156,26 @@ export class TensorMemory {
     at.loop("tiles", bounds, body);
   }
 
+  /** Runs over the elements that each rank of a group has, where each has so many indices of a dimension, with the rank and where its elements begin. */
+  partsOfRanks(
+    { shape }: Pick<LocalTensor, "shape">,
+    group: RankGroup,
+    { dim, length }: { readonly dim: number; readonly length: Extent },
+    body: (index: Index, peer: Value, begin: Value) => void,
+  ): void {
+    const { at } = this;
+    at.loop("ranks", [[at.constant(0), at.constant(group.size)]], ([place]) => {
+      const [whole, each] = [at.extent(shape[dim]!), at.extent(length)];
+      const begin = at.index("mul", place!, each);
+      const first = at.index("min", begin, whole);
+      const end = at.index("min", at.index("add", first, each), whole);
+      const bounds = shape.map((e, d) =>
+        d === dim ? ([first, end] as const) : ([at.constant(0), at.extent(e)] as const),
+      );
+      at.loop("tiles", bounds, (i) => body(i, at.member(group, place!), begin));
+    });
+  }
+
   /** The same of rails, with the rank whose shard it is, and where that begins. */
   ownRails(
     { shape }: Pick<LocalTensor, "shape">,
@@ -219,10 +242,21 @@ export class TensorMemory {
   withinReach(t: LocalTensor, dtype: DType = memoryDType(t)): LocalTensor {
     return t.isReachable ? t : this.inMemory(t, dtype);
   }
+
+  /** Whether an element has fewer bytes than what it is computed from: that is several tensors, or one of a wider dtype. */
+  isOfMoreBytes(t: LocalTensor, dtype: DType = memoryDType(t)): boolean {
+    if (t.buffer !== null) return false;
+    const sizesOf = (shape: readonly Extent[]): string => shape.map(printExtent).sort().join();
+    // What has fewer elements, as a number for each row, hardly travels.
+    const isOfEach = (name: string): boolean =>
+      !this.same.has(name) && sizesOf(this.buffers.find((b) => b.name === name)!.shape) === sizesOf(t.shape);
+    const bytes = [...t.reads.keys()].filter(isOfEach).map((name) => DTYPES[this.buffers.find((b) => b.name === name)!.dtype].bytes); // prettier-ignore
+    return bytes.reduce((a, b) => a + b, 0) > DTYPES[dtype].bytes;
+  }
 }
 
 /** Chunks are cut at multiples of 64 elements, like those of `chunk(n, r)`. */
-function pieceOf(total: Extent, world: number): Extent {
+export function pieceOf(total: Extent, world: number): Extent {
   return extent("mul", extent("ceildiv", extent("ceildiv", total, world), 64), 64);
 }
 

@@ -1,5 +1,6 @@
 /** Where the values of tensor expressions end up, to decide what is kept in memory. */
 import type { Kernel, Op, Value } from "../../ir/module.js";
+import { DTYPES } from "../../types/dtype.js";
 
 /** Ops that take an element for an element, in one loop with whatever uses theirs. */
 export const ELEMENTWISE: ReadonlySet<Op["name"]> = new Set<Op["name"]>([
@@ -31,6 +32,13 @@ export class TensorUses {
         if (ELEMENTWISE.has(op.name)) seen.add(op.results[0]!);
         else roots.add(op);
     return roots;
+  }
+
+  /** Whether all that comes of the value is stored, element by element, in types of more bytes. */
+  isWidened(v: Value): boolean {
+    const bytes = ({ type }: Value): number => (type.kind === "tensor" ? DTYPES[type.dtype].bytes : 0);
+    const roots = [...this.rootsOf(v)];
+    return roots.length > 0 && roots.every((op) => op.name === "output" && bytes(op.operands[0]!) > bytes(v));
   }
 
   /** The `output` op that is the value's only use; null if there are others, or none. */
