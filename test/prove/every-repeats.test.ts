@@ -14,8 +14,8 @@ const kernel = { buffers } as unknown as Kernel;
 const FAR = parameter("@1");
 
 function moving(from: string, to: string, edit: Partial<Movement> = {}, distance = ZERO, owner = -1): Movement {
-  const place = { apart: constant(1), distance, rows: null, turns: null };
-  const rest = { length: { root: 2 }, text: "$0", rows: 8, takers: [null, null], covered: [], aligned: [], divisors: [], span: NO_SPAN }; // prettier-ignore
+  const place = { apart: constant(1), distance, rows: null, turns: [] };
+  const rest = { length: { root: 2 }, text: "$0", rows: 8, takers: [null, null], covered: [], aligned: [], divisors: [], turns: [], span: NO_SPAN }; // prettier-ignore
   return { ...rest, buffer: to, owner: -1, base: ZERO, sources: [{ buffer: from, owner, place }], ...edit };
 }
 

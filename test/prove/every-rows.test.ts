@@ -58,9 +58,14 @@ it.each([
       [/(%40 = binary %39, )%31 /, "$1%6 "],
       [/(%42 = binary %39, )%31 /, "$1%6 "],
     ],
-    /another order/,
+    /element to element/,
   ],
-  ["rows and columns of one count are of two lengths", transposed, [[/(%42 = binary %39, )%31 /, "$1%6 "]], /order/],
+  [
+    "rows and columns of one count are of two lengths",
+    transposed,
+    [[/(%42 = binary %39, )%31 /, "$1%6 "]],
+    /element to element/,
+  ],
   [
     "there are more iterations than ranks",
     pull,
@@ -71,7 +76,7 @@ it.each([
     /each rank in turn/,
   ],
   ["the last iteration is short", pull, [[/ *require mod\(m, 2\)[^\n]*\n/, ""]], /each rank in turn/],
-  ["what is read in rows is written", transposed, [[/(load %\d+ \{buffer=)"x"/g, '$1"y"']], /scratch are read/],
+  ["what is read in rows is written", transposed, [[/(load %\d+ \{buffer=)"x"/g, '$1"y"']], /may meet/],
   [
     "a movement begins within a row",
     transposed,

@@ -18,7 +18,7 @@ import {
 import { constant, type Form, minus, parameter, plus, product, substituted, factors } from "./forms.js";
 import { packetsAt, packetsOf } from "./packets.js";
 import type { Movement, Source } from "./pieces.js";
-import { renamedPlace } from "./places.js";
+import { renamedCounted, renamedPlace } from "./places.js";
 import { addressTest, copyOf, EVEN_EPOCH, startOf } from "./stretches.js";
 import { renamedTaker } from "./takers.js";
 import type { Part } from "./unrolled.js";
@@ -118,6 +118,7 @@ export class Abstraction {
       buffer: this.buffer(m.buffer),
       owner: ownerOf(m.owner),
       base: renamed(m.base),
+      turns: m.turns.map((c) => renamedCounted(c, renamed)),
       length: "root" in length ? { root: this.known(this.expressions.numbered(length.root)).id } : length,
       sources,
       covered: m.covered.map(renamed),

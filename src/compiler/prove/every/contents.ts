@@ -123,7 +123,7 @@ class Memory {
   private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
     const { role } = bufferAt(this.program.kernel, buffer);
     if (role === "input") {
-      const leaf = { input: buffer, owner, launch, place: { apart: ONE, distance: ZERO, rows: null, turns: null } };
+      const leaf = { input: buffer, owner, launch, place: { apart: ONE, distance: ZERO, rows: null, turns: [] } };
       return [{ start, end, content: { text: "$0", leaves: [leaf] } }];
     }
     const found: Held[] = [];

@@ -222,6 +222,7 @@ export class Footprints {
         covered: [],
         aligned: [],
         divisors: [],
+        turns: [],
         isFootprint: isStored ? "stored" : "read",
         span,
       },

@@ -10,16 +10,17 @@ import {
   equal,
   factors,
   type Form,
-  isConstant,
   isZero,
   keyOf,
+  minus,
   plus,
   substituted,
+  ZERO,
 } from "./forms.js";
 import { NotShown } from "./conditions.js";
 import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
-import { over, placeInTurn, renamedPlace } from "./places.js";
+import { movedPlace, placeInTurn, ratio, renamedCounted, renamedPlace, sumInTurn } from "./places.js";
 import type { StretchOrder } from "./skeleton.js";
 
 /** What one rank does in one stretch of one launch. */
@@ -172,24 +173,33 @@ export class Lengths {
     if (isZero(length, this.box.ranges)) return [];
     const base = this.form(movement.base);
     const sources = this.sourcesOf(movement);
-    const [turns, ...further] = sources.flatMap(({ place }) => (place.turns === null ? [] : [place.turns]));
+    const own = movement.turns.map((c) => renamedCounted(c, (f) => this.form(f)));
+    const [turns, ...further] = [...own, ...sources.flatMap(({ place }) => place.turns)];
     if (turns === undefined) return [{ movement, turn: 0, base, length, sources }];
-    const count = over(length, turns.by);
+    const count = ratio(length, turns.by);
     const isAlike = further.every((t) => equal(t.by, turns.by) && equal(t.shift, turns.shift));
-    const isWhole = plus(base, turns.shift).size === 0 && count !== null && isConstant(count);
-    if (!isAlike || !isWhole || constantOf(count) > this.program.kernel.world)
+    const isWhole = plus(base, turns.shift).size === 0;
+    if (!isAlike || !isWhole || count === null || count > this.program.kernel.world)
       throw new NotShown("elements are not read of each rank in turn", movement.span);
-    return Array.from({ length: constantOf(count) }, (_, turn) => ({
-      movement,
-      turn,
-      base: this.one(plus(base, turns.by, turn)),
-      length: turns.by,
-      sources: sources.map((s) => ({
-        ...s,
-        owner: s.owner === BY_TURN ? turn : s.owner,
-        place: placeInTurn(s.place, turn),
-      })),
-    }));
+    const known = <T>(made: T | null): T => {
+      if (made === null) throw new NotShown("what is divided may be negative", movement.span);
+      return made;
+    };
+    return Array.from({ length: count }, (_, turn) => {
+      const moved = known(sumInTurn(own, turn));
+      return {
+        movement,
+        turn,
+        base: this.one(plus(plus(base, turns.by, turn), moved)),
+        length: turns.by,
+        // Seen from where elements are stored.
+        sources: sources.map((s) => ({
+          ...s,
+          owner: s.owner === BY_TURN ? turn : s.owner,
+          place: movedPlace(known(placeInTurn(s.place, turn)), minus(ZERO, moved)),
+        })),
+      };
+    });
   }
 
   /** One list for all movements that share theirs. */

@@ -19,7 +19,7 @@ import {
   substituted,
   Undecided,
 } from "./forms.js";
-import { keyOfPlace, renamedPlace } from "./places.js";
+import { keyOfCounted, keyOfPlace, renamedCounted, renamedPlace } from "./places.js";
 import { ANY_BLOCK, type Merged, mergedStores, type Movement } from "./pieces.js";
 import { demand, NotShown } from "./conditions.js";
 import { packetsIn } from "./packets.js";
@@ -80,7 +80,8 @@ export class Movements {
   private unlessTooCoarse(abstraction: Abstraction): readonly Movement[] | null {
     try {
       const movements = this.movements(abstraction);
-      return movements.every(({ aligned }) => aligned.length === 0) ? movements : null;
+      // Where elements lie that are counted by rows goes by lengths that are one.
+      return movements.every(({ aligned, turns }) => aligned.length === 0 && turns.length === 0) ? movements : null;
     } catch (e) {
       if (e instanceof NotShown) return null;
       throw e;
@@ -232,7 +233,8 @@ function bringTogether(found: Map<string, Found>, ways: readonly WaySeen[], root
     const by = new Map([...roots].map(([id, name]) => [`@${id}`, names.get(name)!]));
     const known = (f: Form): Form => substituted(f, by);
     const sources = m.sources.map((s) => `${s.buffer} ${s.owner} ${keyOfPlace(renamedPlace(s.place, known))}`);
-    return `${m.buffer} ${m.owner} ${keyOf(known(m.base))} ${m.text} ${sources.join(";")}`;
+    const turns = m.turns.map((c) => keyOfCounted(renamedCounted(c, known)));
+    return `${m.buffer} ${m.owner} ${keyOf(known(m.base))} ${turns.join()} ${m.text} ${sources.join(";")}`;
   };
   for (const [key, numbered] of [...found]) {
     const its = ways.filter((w) => w.keys.has(key));

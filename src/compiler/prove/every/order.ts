@@ -28,6 +28,8 @@ export interface Touch {
   readonly packets: Packets | null;
   /** Which blocks take its elements. */
   readonly taker: Taker;
+  /** Whether elements are read there in another order than what is stored lies in. */
+  readonly isInRows: boolean;
 }
 
 /** Checks that all stay inside their buffers, and that what meets is ordered. @throws NotShown */
@@ -89,9 +91,15 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
         "a row may have no elements where there are some",
         movement.span,
       );
-    const touch = (name: string, owner: number, begin: Form, writes: boolean, by: Taker | undefined): void => {
+    const touch = (
+      name: string,
+      owner: number,
+      elements: Pick<Touch, "start" | "end">,
+      writes: boolean,
+      by: Taker | undefined,
+      isInRows = false,
+    ): void => {
       const { buffer, lanes } = packetsAt(name) ?? { buffer: name, lanes: null };
-      const elements = { start: begin, end: lengths.sum(begin, length) };
       const { start, end } = lanes === null ? elements : slotsOf(elements.start, elements.end, lanes, movement.span);
       const size = lanes === null ? lengths.sizeOf(buffer) : lengths.slotsIn(buffer);
       const isInside = lengths.ends.isAtMost(ZERO, start) && lengths.ends.isAtMost(end, size);
@@ -101,34 +109,48 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       let known = touches.get(at);
       if (known === undefined) touches.set(at, (known = []));
       const isKnown = (t: Touch): boolean =>
-        t.movement === movement && t.turn === turn && t.writes === writes && equal(t.start, start);
+        t.movement === movement &&
+        t.turn === turn &&
+        t.writes === writes &&
+        t.isInRows === isInRows &&
+        equal(t.start, start) &&
+        equal(t.end, end);
       // Elements of turns behind the first are counted by others.
       const taker = turn > 0 ? null : renamedTaker(by ?? null, (f) => lengths.form(f));
       const found = known.findIndex(isKnown);
-      if (found < 0) known.push({ of, movement, turn, start, end, writes, packets, taker });
+      if (found < 0) known.push({ of, movement, turn, start, end, writes, packets, taker, isInRows });
       else known[found] = { ...known[found]!, taker: eitherTaker(known[found]!.taker, taker) };
     };
-    touch(movement.buffer, movement.owner, base, movement.isFootprint !== "read", movement.takers[0]);
+    const from = (start: Form): Pick<Touch, "start" | "end"> => ({ start, end: lengths.sum(start, length) });
+    touch(movement.buffer, movement.owner, from(base), movement.isFootprint !== "read", movement.takers[0]);
     for (const [i, { buffer, owner, place }] of sources.entries()) {
       const distance = distanceOf(place);
       // What is made of packets is made by who takes them.
       if (packetsAt(buffer) !== null) continue;
-      if (distance !== null) touch(buffer, owner, lengths.sum(base, distance), false, movement.takers[i + 1]);
-      else checkRows(lengths, movement, buffer, place, base, length);
+      if (distance !== null) touch(buffer, owner, from(lengths.sum(base, distance)), false, movement.takers[i + 1]);
+      else touch(buffer, owner, rowsRead(lengths, movement, buffer, place, base, length), false, null, true);
     }
   }
   return touches;
 }
 
-/** Checks that what is read in rows stays inside an input, which nothing in the kernel writes. @throws NotShown */
-function checkRows(lengths: Lengths, m: Movement, buffer: string, place: Place, base: Form, length: Form): void {
+/**
+ * From the least to the greatest element of what is read in rows, which lies inside the buffer. Between them lie elements that are not read: as if all
+ * were, what is stored to any of them has to be ordered with it.
+ * @throws NotShown
+ */
+function rowsRead(
+  lengths: Lengths,
+  m: Movement,
+  buffer: string,
+  place: Place,
+  base: Form,
+  length: Form,
+): Pick<Touch, "start" | "end"> {
   const { ranges } = lengths.box;
   const require = (f: Form, what: string): void => {
     demand("inside", isAtLeastZero(f, ranges), what, m.span);
   };
-  const { kernel } = lengths.program;
-  if (kernel.buffers.find((b) => b.name === buffer)!.role !== "input")
-    throw new NotShown("elements of scratch are read in another order than they lie in", m.span);
   const lattice = latticeOf(place);
   if (lattice === null) throw new NotShown("elements are read in another order than they are stored in", m.span);
   const { first, row, column, shift, by } = lattice;
@@ -146,6 +168,7 @@ function checkRows(lengths: Lengths, m: Movement, buffer: string, place: Place, 
   }
   require(low, leaves);
   require(minus(minus(lengths.sizeOf(buffer), high), ONE), leaves);
+  return { start: low, end: plus(high, ONE) };
 }
 
 function checkPairs(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs): void {
@@ -210,6 +233,8 @@ export class Pairs {
 
   /** Whether two touches are ordered in all units of theirs. */
   areOrdered(a: Touch, b: Touch): boolean {
+    // Which thread and block an element is of goes by where what is stored lies.
+    if (a.isInRows || b.isInRows) return this.all(a.of, b.of, 0);
     if (a === b) return this.all(a.of, b.of, Relation.Same | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
     const isOne = a.movement === b.movement && a.turn === b.turn;
     // A thread reads an element before it stores what it makes of it.

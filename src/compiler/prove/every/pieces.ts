@@ -27,7 +27,7 @@ import {
 } from "./forms.js";
 import { demand, NotShown } from "./conditions.js";
 import { type Access, digitsOf, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
-import { keyOfPlace, type Place, renamedPlace } from "./places.js";
+import { type Counted, keyOfCounted, keyOfPlace, type Place, renamedCounted, renamedPlace } from "./places.js";
 import { quotientIn } from "./quotients.js";
 import { eitherTaker, type Taker, takerOf } from "./takers.js";
 import { GRID, type Way } from "./ways.js";
@@ -45,11 +45,15 @@ export interface Source {
   readonly place: Place;
 }
 
-/** `length` elements from `base` on get `text` of elements of the sources, each once. Owner -1 is the rank itself. */
+/**
+ * `length` elements, counted from `base` on, get `text` of elements of the sources, each once. What is counted at P lies there, or, where there are
+ * turns, at P and all of them. Owner -1 is the rank itself.
+ */
 export interface Movement {
   readonly buffer: string;
   readonly owner: number;
   readonly base: Form;
+  readonly turns: readonly Counted[];
   /** The number of an expression, or a constant. */
   readonly length: { readonly root: number } | { readonly constant: number };
   /** What is stored, with `$0`, `$1`, … for the sources. */
@@ -89,45 +93,74 @@ export interface Merged {
 export function mergedStores(way: Way, roots: ReadonlyMap<number, string>, box: Box): Merged[] {
   const groups = new Map<
     string,
-    { readonly opaque: Form; readonly term: Relative; readonly stores: Map<string, StoreAt[]> }
+    {
+      readonly opaque: Form;
+      readonly turns: readonly Counted[];
+      readonly term: Relative;
+      readonly stores: Map<string, StoreAt[]>;
+    }
   >();
   const known = new Map<Term, Map<string, Relative>>();
-  for (const seen of way.stores) {
-    const { access, term } = seen;
-    const { opaque, own } = parted(seen, way);
-    const relative = relativeTo(access, term, way, roots, box, known);
-    const key = `${access.buffer} ${keyOf(access.owner)} ${keyOf(opaque)} ${relative.text} ${relative.key}`;
+  for (const stored of way.stores) {
+    const { access, turns } = countedAt(stored.access, way, (f) => lifted(f, roots, box, stored.access.op));
+    const seen = { ...stored, access };
+    const { opaque, own } = parted(seen);
+    const relative = relativeTo(access, seen.term, way, roots, box, known);
+    const places = `${relative.text} ${relative.key} ${turns.map(keyOfCounted).join()}`;
+    const key = `${access.buffer} ${keyOf(access.owner)} ${keyOf(opaque)} ${places}`;
     let group = groups.get(key);
-    if (group === undefined) groups.set(key, (group = { opaque, term: relative, stores: new Map() }));
+    if (group === undefined) groups.set(key, (group = { opaque, turns, term: relative, stores: new Map() }));
     const loops = seen.loops.map((l) => l.name).join();
     const all = group.stores.get(loops);
-    const store = { seen, at: own, loads: relative.loads };
+    const store = { seen, stored: stored.access, at: own, loads: relative.loads };
     if (all === undefined) group.stores.set(loops, [store]);
     else all.push(store);
   }
   return [...groups.values()].map((group) => {
     const pieces = [...group.stores.values()].map((stores) => pieceOf(stores, way));
-    return chained(pieces, group.opaque, group.term, way, roots, box);
+    return chained(pieces, group.opaque, group.turns, group.term, way, roots, box);
   });
 }
 
 interface StoreAt {
+  /** With the index that counts elements. */
   readonly seen: StoreSeen;
+  /** With the index that it has. */
+  readonly stored: Access;
   readonly at: Form;
   /** The loads of each source. */
   readonly loads: readonly (readonly Access[])[];
 }
 
-/** An index without its loops: what is opaque, and the rest. */
-function parted(
-  { access: { owner, index, op }, loops }: StoreSeen,
+/** A store with an index that counts its elements, and how far from there they lie, which goes with quotients of what is counted. */
+function countedAt(
+  store: Access,
   way: Way,
-): { readonly opaque: Form; readonly own: Form } {
+  lift: (f: Form) => Form,
+): { readonly access: Access; readonly turns: readonly Counted[] } {
+  const names = [...way.quotients.in(store.index).keys()];
+  if (names.length === 0) return { access: store, turns: [] };
+  const fail = (what: string): never => {
+    throw new NotShown(`${what} in another order than they are counted in`, store.op.span);
+  };
+  if (store.isPacket === true) return fail("packets go to slots");
+  let { index } = store;
+  for (const name of names) index = minus(index, product(timesOf(store.index, name), parameter(name)));
+  const access = { ...store, index };
+  const turns = names.map((name) => {
+    const { of, by } = way.quotients.in(parameter(name)).get(name)!;
+    const times = timesOf(store.index, name);
+    if ([index, times].some((f) => way.quotients.in(f).size > 0)) return fail("elements are stored");
+    return renamedCounted({ times, shift: minus(of, index), by, steps: way.quotients.stepsOf(name) }, lift);
+  });
+  return { access, turns };
+}
+
+/** An index without its loops: what is opaque, and the rest. */
+function parted({ access: { owner, index, op }, loops }: StoreSeen): { readonly opaque: Form; readonly own: Form } {
   const opaque = new Map<string, number>();
   const own = new Map<string, number>();
   if (!isConstant(owner)) throw new NotShown("elements go to ranks in turn", op.span);
-  if (way.quotients.in(index).size > 0)
-    throw new NotShown("elements are stored in another order than they are counted in", op.span);
   const names = new Set([...loops.map((l) => l.name), "block"]);
   for (const [key, n] of index) {
     const all = factors(key);
@@ -184,29 +217,36 @@ function relativeTo(
 }
 
 /** Where a load is, by where the store is. @param lift makes forms that are alike for all elements of the movement */
-function placeOf(store: Access, { owner, index, lanes, op }: Access, way: Way, lift: (f: Form) => Form): Place {
+function placeOf(store: Access, { owner, index, lanes, op, spread }: Access, way: Way, lift: (f: Form) => Form): Place {
   const fail = (): never => {
     throw new NotShown("the distance between what is read and what is stored changes from element to element", op.span);
   };
-  const turn = isConstant(owner) ? null : quotientIn(owner)!;
-  const [row = null, ...further] = [...way.quotients.in(index).keys()].filter((name) => name !== turn);
-  if (further.length > 0) return fail();
-  const counted = (name: string | null): Place["rows"] => {
-    if (name === null) return null;
+  const inIndex = [...way.quotients.in(index).keys()];
+  const owned = isConstant(owner) ? null : quotientIn(owner)!;
+  // What is made of a quotient in steps is known turn by turn alone, and so is all else of that quotient.
+  const inSteps = inIndex.find((name) => way.quotients.stepsOf(name).length > 0);
+  const turn = owned ?? (inSteps === undefined ? null : way.quotients.quotientOf(inSteps));
+  const isOfTurn = (name: string): boolean => way.quotients.quotientOf(name) === turn;
+  const [row = null, ...further] = inIndex.filter((name) => !isOfTurn(name));
+  if (further.length > 0 || (row !== null && way.quotients.stepsOf(row).length > 0)) return fail();
+  const counted = (name: string): Counted => {
     const { of, by } = way.quotients.in(parameter(name)).get(name)!;
-    return { times: timesOf(index, name), shift: minus(of, store.index), by };
+    return { times: timesOf(index, name), shift: minus(of, store.index), by, steps: way.quotients.stepsOf(name) };
   };
-  const [rows, turns] = [counted(row), counted(turn)];
+  const rows = row === null ? null : counted(row);
+  const inTurns = new Set([...(owned === null ? [] : [owned]), ...inIndex.filter(isOfTurn)]);
+  const turns = [...inTurns].map(counted);
   let rest = index;
-  if (rows !== null) rest = minus(rest, product(rows.times, parameter(row!)));
-  if (turns !== null) rest = minus(rest, product(turns.times, parameter(turn!)));
-  if ([rest, rows?.times ?? ZERO, turns?.times ?? ZERO].some((f) => way.quotients.in(f).size > 0)) return fail();
+  for (const name of inIndex) rest = minus(rest, product(timesOf(index, name), parameter(name)));
+  const times = [...(rows === null ? [] : [rows]), ...turns].map((c) => c.times);
+  if ([rest, ...times].some((f) => way.quotients.in(f).size > 0)) return fail();
   // How far apart what is read of neighbours is, but for rows.
   const loop = [...store.index.keys()].flatMap((key) => [...factors(key)]).find((f) => f.startsWith("~"));
   const step = loop === undefined ? ONE : timesOf(store.index, loop);
   const apart = loop === undefined ? ONE : divided(timesOf(rest, loop), step);
   if (loop !== undefined && !equal(product(apart, step), timesOf(rest, loop))) return fail();
-  if (lanes > 1 && !equal(apart, ONE)) return fail();
+  // Lanes that have one element are of one row.
+  if (lanes > 1 && !equal(apart, spread === undefined ? ONE : ZERO)) return fail();
   return renamedPlace({ apart, distance: minus(rest, product(apart, store.index)), rows, turns }, lift);
 }
 
@@ -291,6 +331,7 @@ function isLoopKey(key: string, { loops }: StoreSeen): boolean {
 function chained(
   pieces: readonly Piece[],
   opaque: Form,
+  turns: readonly Counted[],
   { text, key: from, sources }: Relative,
   way: Way,
   roots: ReadonlyMap<number, string>,
@@ -319,17 +360,18 @@ function chained(
   const lengths = new Set([...roots].filter(([, name]) => equal(box.names.get(name)!, length)).map(([id]) => `@${id}`));
   if (isConstant(length)) lengths.add(`#${constantOf(length)}`);
   const all = pieces.flatMap((p) => p.stores);
-  const rows = rowsOf(all, start, way);
+  const rows = rowsOf(all, start, turns, way);
   const aligned = all.flatMap((s) => alignments(s, way));
   const limits = all.flatMap((s) => s.seen.loops.flatMap((l) => (l.covered === undefined ? [] : [l.covered])));
   const covered = [...new Map(limits.map((f) => [keyOf(f), f])).values()];
-  const key = `${buffer} ${owner} ${keyOf(base)} ${text} ${from}`;
+  const key = `${buffer} ${owner} ${keyOf(base)} ${turns.map(keyOfCounted).join()} ${text} ${from}`;
   return {
     key,
     movement: {
       buffer,
       owner,
       base,
+      turns,
       text,
       sources,
       covered,
@@ -346,9 +388,9 @@ function chained(
 /** Which blocks take what is stored, number 0, or what a source has. */
 function takerOfAll(stores: readonly StoreAt[], number: number, way: Way): Taker {
   let taker: Taker = "one";
-  for (const { seen, loads } of stores) {
+  for (const { seen, stored, loads } of stores) {
     const digits = digitsOf(seen, way.grid);
-    for (const access of number === 0 ? [seen.access] : loads[number - 1]!)
+    for (const access of number === 0 ? [stored] : loads[number - 1]!)
       taker = eitherTaker(taker, access.isPacket === true ? null : takerOf(access, digits, way));
     if (taker === null) break;
   }
@@ -356,8 +398,10 @@ function takerOfAll(stores: readonly StoreAt[], number: number, way: Way): Taker
 }
 
 /** How many neighbours a block takes, in turn with the others. Null where there is one block. */
-function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null {
+function rowsOf(stores: readonly StoreAt[], base: Form, turns: readonly Counted[], way: Way): number | null {
   if (isConstant(way.grid) && constantOf(way.grid) === 1) return null;
+  // Which block stores an element is followed where elements lie as they are counted.
+  if (turns.length > 0) return ANY_BLOCK;
   // Packets that are left over have slots of their own, which go with no rows.
   if (way.hasPackets || stores.some(({ seen }) => seen.loops.some((l) => l.map === "visits"))) return ANY_BLOCK;
   let rows: number | null = null;
@@ -394,13 +438,14 @@ function rowsOf(stores: readonly StoreAt[], base: Form, way: Way): number | null
 }
 
 /** What must be a multiple of the lanes of a vector, where nothing on this way says so. */
-function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonly lanes: number }[] {
+function alignments({ seen, stored }: StoreAt, way: Way): { readonly form: Form; readonly lanes: number }[] {
   const obligations: { form: Form; lanes: number }[] = [];
-  const check = ({ owner, index, lanes, op }: Pick<Access, "owner" | "index" | "lanes" | "op">): void => {
+  const check = ({ owner, index, lanes, op, spread }: Omit<Access, "buffer">): void => {
     if (lanes === 1) return;
     // All lanes lie in one row.
     for (const { of, by } of [...way.quotients.in(index).values(), ...way.quotients.in(owner).values()])
       for (const f of [of, by]) check({ owner: ZERO, index: f, lanes, op });
+    if (spread !== undefined) return;
     const opaque = new Map<string, number>();
     for (const [key, n] of index) {
       const isOpaque = factors(key).some((name) => name.startsWith("@"));
@@ -413,11 +458,11 @@ function alignments({ seen }: StoreAt, way: Way): { readonly form: Form; readonl
     if (goesWithElements) throw new NotShown("a vector is not where vectors begin", op.span);
     obligations.push({ form: opaque, lanes });
   };
-  for (const access of [seen.access, ...loadsOf(seen.term)]) {
+  for (const access of [stored, ...loadsOf(seen.term)]) {
     const reason = `nothing says that '${access.buffer}' begins where vectors begin`;
     demand(
       "starts",
-      access.lanes === 1 || access.isPacket === true || way.beginsAt(access.buffer, access.lanes),
+      (access.spread ?? access).lanes === 1 || access.isPacket === true || way.beginsAt(access.buffer, access.lanes),
       reason,
       access.op.span,
     );

@@ -2,55 +2,118 @@
  * Where an element lies that a movement reads, by where the one lies that it stores: at a fixed distance; or, where a loop has
  * two dimensions, in a row and a column that go with those of what is stored.
  */
-import { constantOf, divided, equal, type Form, isConstant, keyOf, minus, plus, product, ZERO } from "./forms.js";
+import {
+  constantOf,
+  divided,
+  equal,
+  type Form,
+  isConstant,
+  keyOf,
+  minus,
+  plus,
+  product,
+  scaled,
+  ZERO,
+} from "./forms.js";
 
-/** `times` · ⌊(P + `shift`) / `by`⌋, of what is stored at P. */
-interface Counted {
+/** A number from another, both known: (`times` · the other + `add`) / `by`, or what that leaves. */
+export interface Step {
+  readonly fn: "div" | "rem";
+  readonly times: number;
+  readonly add: number;
+  readonly by: number;
+}
+
+/** `times` · ⌊(P + `shift`) / `by`⌋, of what is counted at P; or, of turns, `times` · what steps make of that quotient. */
+export interface Counted {
   readonly times: Form;
   readonly shift: Form;
   readonly by: Form;
+  readonly steps: readonly Step[];
+}
+
+/** What steps make of a number; null where one is of a number below 0, which machines divide in another way. */
+export function numberAfter(steps: readonly Step[], number: number): number | null {
+  let at = number;
+  for (const { fn, times, add, by } of steps) {
+    const of = times * at + add;
+    if (of < 0) return null;
+    at = fn === "rem" ? of % by : Math.floor(of / by);
+  }
+  return at;
+}
+
+/** One text for equal ones. */
+export function keyOfCounted({ times, shift, by, steps }: Counted): string {
+  const made = steps.map(({ fn, times, add, by }) => ` ${fn} ${times} ${add} ${by}`);
+  return `${keyOf(times)} (${keyOf(shift)}) / ${keyOf(by)}${made.join("")}`;
+}
+
+/** Each form of a count as another. */
+export function renamedCounted({ times, shift, by, steps }: Counted, to: (f: Form) => Form): Counted {
+  return { times: to(times), shift: to(shift), by: to(by), steps };
 }
 
 /**
- * For what is stored at P, the place is `apart` · P + `distance` + `rows` + `turns`. The number of the turn is that of the rank that has the element.
+ * For what is counted at P, the place is `apart` · P + `distance` + `rows` + all of `turns`. The number of the turn is that of the rank that has the
+ * element, where it is not one rank's. What is counted at P is stored there, where a movement has no turns of its own.
  * Forms over expressions, each named `@` and its number; or, of one box, over its parameters.
  */
 export interface Place {
   readonly apart: Form;
   readonly distance: Form;
   readonly rows: Counted | null;
-  readonly turns: Counted | null;
+  readonly turns: readonly Counted[];
 }
 
 /** Each form of a place as another. */
 export function renamedPlace({ apart, distance, rows, turns }: Place, by: (f: Form) => Form): Place {
-  const renamed = (c: Counted | null): Counted | null =>
-    c === null ? null : { times: by(c.times), shift: by(c.shift), by: by(c.by) };
-  return { apart: by(apart), distance: by(distance), rows: renamed(rows), turns: renamed(turns) };
+  const renamed = (c: Counted): Counted => renamedCounted(c, by);
+  return {
+    apart: by(apart),
+    distance: by(distance),
+    rows: rows === null ? null : renamed(rows),
+    turns: turns.map(renamed),
+  };
 }
 
-/** The place in one turn. */
-export function placeInTurn(place: Place, turn: number): Place {
-  if (place.turns === null) return place;
-  return { ...place, distance: plus(place.distance, place.turns.times, turn), turns: null };
+/** What counts come to in one turn; null where a step is of a number below 0. */
+export function sumInTurn(turns: readonly Counted[], turn: number): Form | null {
+  let sum = ZERO;
+  for (const { times, steps } of turns) {
+    const number = numberAfter(steps, turn);
+    if (number === null) return null;
+    sum = plus(sum, times, number);
+  }
+  return sum;
+}
+
+/** The place in one turn; null where a step is of a number below 0. */
+export function placeInTurn(place: Place, turn: number): Place | null {
+  if (place.turns.length === 0) return place;
+  const sum = sumInTurn(place.turns, turn);
+  return sum === null ? null : { ...place, distance: plus(place.distance, sum), turns: [] };
 }
 
 /** One text for equal places. */
 export function keyOfPlace({ apart, distance, rows, turns }: Place): string {
-  const keyOfCounted = (c: Counted | null): string =>
-    c === null ? "" : `${keyOf(c.times)} (${keyOf(c.shift)}) / ${keyOf(c.by)}`;
-  return `${keyOf(apart)}:${keyOf(distance)} ${keyOfCounted(rows)} ${keyOfCounted(turns)}`;
+  return `${keyOf(apart)}:${keyOf(distance)} ${rows === null ? "" : keyOfCounted(rows)} ${turns.map(keyOfCounted).join()}`;
 }
 
 /** The distance, where it is the same for all elements; null elsewhere. */
 export function distanceOf({ apart, distance, rows, turns }: Place): Form | null {
-  return rows === null && turns === null && isConstant(apart) && constantOf(apart) === 1 ? distance : null;
+  return rows === null && turns.length === 0 && isConstant(apart) && constantOf(apart) === 1 ? distance : null;
 }
 
-/** The place of what is read for what is stored at P + `by`. */
+/** The place of what is read for what is counted at P + `by`. */
 export function movedPlace({ apart, distance, rows, turns }: Place, by: Form): Place {
-  const moved = (c: Counted | null): Counted | null => (c === null ? null : { ...c, shift: plus(c.shift, by) });
-  return { apart, distance: plus(distance, product(apart, by)), rows: moved(rows), turns: moved(turns) };
+  const moved = (c: Counted): Counted => ({ ...c, shift: plus(c.shift, by) });
+  return {
+    apart,
+    distance: plus(distance, product(apart, by)),
+    rows: rows === null ? null : moved(rows),
+    turns: turns.map(moved),
+  };
 }
 
 /** A place by its row q and its column r, of rows `by` long: `first` + `row` · q + `column` · r, for P + `shift` = `by` · q + r. */
@@ -63,7 +126,7 @@ export interface Lattice {
 }
 
 export function latticeOf({ apart, distance, rows, turns }: Place): Lattice | null {
-  if (rows === null || turns !== null) return null;
+  if (rows === null || turns.length > 0) return null;
   return {
     first: minus(distance, product(apart, rows.shift)),
     row: plus(product(apart, rows.by), rows.times),
@@ -78,6 +141,13 @@ export function over(f: Form, by: Form): Form | null {
   if (by.size !== 1) return null;
   const whole = divided(f, by);
   return equal(product(whole, by), f) ? whole : null;
+}
+
+/** How many times a form is another, where that is one whole number for all lengths, and positive; null elsewhere. */
+export function ratio(f: Form, by: Form): number | null {
+  const [[key, n] = ["", NaN]] = by;
+  const times = (f.get(key) ?? 0) / n;
+  return Number.isInteger(times) && times > 0 && equal(scaled(by, times), f) ? times : null;
 }
 
 /** A form as a multiple of another, and a rest in which no such multiple is left. */

@@ -1,5 +1,8 @@
 /** Quotients of what counts elements by lengths: symbols that go with the element, as the variables of loops do. */
-import { factors, type Form, keyOf, minus, parameter, product } from "./forms.js";
+import { isLoop } from "./choices.js";
+import { constantOf, factors, type Form, isConstant, keyOf, minus, parameter, product } from "./forms.js";
+import type { Step } from "./places.js";
+import { ROTATED } from "./terms.js";
 
 /** What counts elements, over a length: the number of a row. */
 export interface Quotient {
@@ -11,23 +14,41 @@ export interface Quotient {
 /** What the name of a quotient begins with. */
 const QUOTIENT = "~/";
 
+/** What the name of a number begins with that is made of a quotient by dividing it, or what is added to it, by a constant. */
+const STEPPED = "~%";
+
 /** The name of a quotient that is all there is in a form; null of other forms. */
 export function quotientIn(f: Form): string | null {
   const [[key, n] = ["", 0]] = f;
   return f.size === 1 && n === 1 && key.startsWith(QUOTIENT) ? key : null;
 }
 
-/** Names of the quotients in a form. */
+/** Names of the quotients in a form, and of what is made of quotients. */
 function namesIn(f: Form): readonly string[] {
-  return [...f.keys()].flatMap((key) => factors(key).filter((name) => name.startsWith(QUOTIENT)));
+  return [...f.keys()].flatMap((key) =>
+    factors(key).filter((name) => name.startsWith(QUOTIENT) || name.startsWith(STEPPED)),
+  );
+}
+
+/** Whether a form goes with elements, and not with peers that go with the block. */
+export function countsElements(f: Form): boolean {
+  const names = [...f.keys()].flatMap((key) => [...factors(key)]);
+  return names.some((name) => isLoop(name)) && !names.some((name) => name.startsWith(ROTATED));
+}
+
+/** What is made of a quotient: its name, and how. */
+interface Stepped {
+  readonly quotient: string;
+  readonly steps: readonly Step[];
 }
 
 export class Quotients {
   private readonly all = new Map<string, Quotient>();
+  private readonly stepped = new Map<string, Stepped>();
 
   /**
    * What counts elements, or a quotient of it, over a length; or what that leaves. Null of other quotients.
-   * @param by an opaque length
+   * @param by an opaque length, or a positive number
    */
   of(fn: "div" | "rem", of: Form, by: Form): Form | null {
     const row = quotientIn(of);
@@ -40,9 +61,39 @@ export class Quotients {
     return fn === "div" ? parameter(name) : minus(of, product(by, parameter(name)));
   }
 
-  /** Those that a form has, by their names. */
+  /** What is made of a row's number by dividing it by a number; or an element's row, or its place in it, of rows that are so long. Null of others. */
+  overNumber(fn: unknown, of: Form, by: Form): Form | null {
+    if ((fn !== "div" && fn !== "rem") || !isConstant(by) || constantOf(by) <= 0) return null;
+    return this.step(fn, of, by) ?? (countsElements(of) ? this.of(fn, of, by) : null);
+  }
+
+  /** A quotient, a multiple of it, or what is made of it, and a number, over a positive one; or what that leaves. Null of others. */
+  private step(fn: "div" | "rem", of: Form, by: Form): Form | null {
+    const [name, ...further] = namesIn(of);
+    if (name === undefined || further.length > 0) return null;
+    const times = of.get(name);
+    // Nothing but that and a number.
+    if (times === undefined || [...of.keys()].some((key) => key !== name && key !== "")) return null;
+    const step: Step = { fn, times, add: constantOf(of), by: constantOf(by) };
+    const before = this.stepped.get(name) ?? { quotient: name, steps: [] };
+    const own = `${STEPPED}${name} ${fn} ${step.times} ${step.add} ${step.by}`;
+    this.stepped.set(own, { quotient: before.quotient, steps: [...before.steps, step] });
+    return parameter(own);
+  }
+
+  /** Quotients that a form has, or that something in it is made of, by the names in the form. */
   in(f: Form): ReadonlyMap<string, Quotient> {
-    return new Map(namesIn(f).map((name) => [name, this.all.get(name)!]));
+    return new Map(namesIn(f).map((name) => [name, this.all.get(this.quotientOf(name))!]));
+  }
+
+  /** The name of the quotient that something is, or is made of. */
+  quotientOf(name: string): string {
+    return this.stepped.get(name)?.quotient ?? name;
+  }
+
+  /** How something is made of its quotient: in no steps where it is that. */
+  stepsOf(name: string): readonly Step[] {
+    return this.stepped.get(name)?.steps ?? [];
   }
 
   /** What elements are divided by. */

@@ -4,7 +4,7 @@ import { type Form, keyOf } from "./forms.js";
 import type { Unit } from "./lengths.js";
 import { bufferAt } from "./packets.js";
 import type { Movement, Source } from "./pieces.js";
-import { keyOfPlace, renamedPlace } from "./places.js";
+import { keyOfCounted, keyOfPlace, renamedCounted, renamedPlace } from "./places.js";
 import { keyOfTaker, renamedTaker } from "./takers.js";
 
 type Name = (buffer: string) => string;
@@ -13,13 +13,28 @@ const OWN_NAME: Name = (buffer) => buffer;
 
 /** One text for movements that do the same, but for the names of buffers. */
 function textOf(
-  { buffer, owner, base, length, text, sources, rows, takers, covered, aligned, divisors, isFootprint, span }: Movement,
+  {
+    buffer,
+    owner,
+    base,
+    turns,
+    length,
+    text,
+    sources,
+    rows,
+    takers,
+    covered,
+    aligned,
+    divisors,
+    isFootprint,
+    span,
+  }: Movement,
   name: Name,
 ): string {
   const keys = (all: readonly Form[]): string[] => all.map(keyOf);
   const read = sources.map((s: Source) => [name(s.buffer), s.owner, keyOfPlace(s.place)]);
   const lanes = aligned.map((a) => [keyOf(a.form), a.lanes]);
-  const stored = [name(buffer), owner, keyOf(base), length, text, isFootprint];
+  const stored = [name(buffer), owner, keyOf(base), turns.map(keyOfCounted), length, text, isFootprint];
   const blocks = [rows, ...takers.map(keyOfTaker)];
   return JSON.stringify([...stored, read, blocks, keys(covered), lanes, keys(divisors), span.start, span.end]);
 }
@@ -41,6 +56,7 @@ export class SharedMovements {
     return {
       ...m,
       base: form(m.base),
+      turns: m.turns.map((c) => renamedCounted(c, form)),
       sources: shared(this.sources, key, () => m.sources.map((s) => ({ ...s, place: renamedPlace(s.place, form) }))),
       covered: m.covered.map(form),
       aligned: m.aligned.map((a) => ({ ...a, form: form(a.form) })),

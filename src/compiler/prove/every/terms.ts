@@ -28,6 +28,22 @@ export interface Access {
   readonly lanes: number;
   /** Whether it is of packets, which lie in slots. */
   readonly isPacket?: boolean;
+  /** Of one element that all lanes have: the load of that. */
+  readonly spread?: Access;
+}
+
+/** A term of one number as that of all lanes of a vector, each of which has the same elements. */
+export function spreadTerm(term: Term, lanes: number): Term {
+  const made = new Map<Term, Term>();
+  const spread = (t: Term): Term => {
+    let other = made.get(t);
+    if (other === undefined) {
+      other = "load" in t ? { load: { ...t.load, lanes, spread: t.load } } : { text: t.text, of: t.of.map(spread) };
+      made.set(t, other);
+    }
+    return other;
+  };
+  return loadsOf(term).size === 0 ? term : spread(term);
 }
 
 /** One lane of a packet. */

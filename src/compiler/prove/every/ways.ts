@@ -53,9 +53,9 @@ import {
   Undecided,
   ZERO,
 } from "./forms.js";
-import { Choices, type Decisions, hasLoops, isCondition, isLoop, truth } from "./choices.js";
+import { Choices, type Decisions, hasLoops, isCondition, truth } from "./choices.js";
 import { NotShown } from "./conditions.js";
-import { quotientIn, Quotients } from "./quotients.js";
+import { countsElements, quotientIn, Quotients } from "./quotients.js";
 import { EMPTY, kindOf, packetsOf } from "./packets.js";
 import { copyOf } from "./stretches.js";
 import { stripsOf } from "./strips.js";
@@ -67,6 +67,7 @@ import {
   type Loop,
   ROTATED,
   rotation,
+  spreadTerm,
   type StoreSeen,
   type Term,
   unrotated,
@@ -231,11 +232,10 @@ export class Way {
   private pure(op: Op): void {
     const [result] = op.results;
     if (result === undefined) throw new NotShown(`there is a '${op.name}'`, op.span);
-    if (op.name === "pack")
-      return void this.packed.set(
-        result,
-        op.operands.map((v) => this.term(op, v)),
-      );
+    if (op.name === "pack") {
+      const of = op.operands.map((v) => this.term(op, v));
+      return void this.packed.set(result, of);
+    }
     if (op.name === "lane") return void this.terms.set(result, this.lane(op));
     const kind = scalarOf(result.type);
     const made = kind === "index" || kind === "bool" ? this.index(op) : null;
@@ -246,7 +246,7 @@ export class Way {
   private made(op: Op): Term {
     const of = op.operands.map((v) => this.term(op, v));
     // A vector of one number is that number in each lane.
-    if (op.name === "splat") return of[0]!;
+    if (op.name === "splat") return spreadTerm(of[0]!, lanesOf(op.results[0]!.type));
     const { fn, value, name } = op.attributes;
     return { text: `${op.name} ${fn ?? ""} ${value ?? ""} ${name ?? ""} ${laneTypeOf(op)}`, of };
   }
@@ -276,6 +276,8 @@ export class Way {
       const rotated = op.attributes["fn"] === "rem" ? rotation(a!, b!) : null;
       if (rotated !== null) return rotated;
     }
+    const made = this.quotients.overNumber(op.attributes["fn"], a!, b!);
+    if (made !== null) return made;
     throw new NotShown(`'${op.attributes["fn"] ?? op.name}' of what goes with the element`, op.span);
   }
 
@@ -284,9 +286,7 @@ export class Way {
     const { fn } = op.attributes;
     const length = op.operands[1] === undefined ? undefined : this.part.values.get(op.operands[1]);
     if ((fn !== "div" && fn !== "rem") || length === undefined || !(isRoot(length) || isAtom(length))) return null;
-    const names = [...of.keys()].flatMap((key) => [...factors(key)]);
-    const countsElements = names.some((name) => isLoop(name)) && !names.some((name) => name.startsWith(ROTATED));
-    return countsElements ? this.quotients.of(fn, of, parameter(`@${withoutLimit(length).id}`)) : null;
+    return countsElements(of) ? this.quotients.of(fn, of, parameter(`@${withoutLimit(length).id}`)) : null;
   }
 
   /** Whether a test says that a buffer begins where vectors of so many lanes may, on this way; those of several accesses where one may. */
@@ -485,7 +485,7 @@ export class Way {
   private use(term: Term, lanes: number, op: Op): void {
     for (const load of loadsOf(term)) {
       if (load.lanes !== lanes) throw new NotShown("vectors of several lengths meet", op.span);
-      this.loads.set(load, true);
+      this.loads.set(load.spread ?? load, true);
     }
   }
 
