@@ -20,7 +20,7 @@ import {
 import { NotShown } from "./conditions.js";
 import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
-import { movedPlace, placeInTurn, ratio, renamedCounted, renamedPlace, sumInTurn } from "./places.js";
+import { type Counted, movedPlace, placeInTurn, ratio, renamedCounted, renamedPlace, sumInTurn } from "./places.js";
 import type { StretchOrder } from "./skeleton.js";
 
 /** What one rank does in one stretch of one launch. */
@@ -173,9 +173,11 @@ export class Lengths {
     if (isZero(length, this.box.ranges)) return [];
     const base = this.form(movement.base);
     const sources = this.sourcesOf(movement);
+    // Most have none.
+    if (movement.turns.length === 0 && sources.every(({ place }) => place.turns.length === 0))
+      return [{ movement, turn: 0, base, length, sources }];
     const own = movement.turns.map((c) => renamedCounted(c, (f) => this.form(f)));
-    const [turns, ...further] = [...own, ...sources.flatMap(({ place }) => place.turns)];
-    if (turns === undefined) return [{ movement, turn: 0, base, length, sources }];
+    const [turns, ...further] = [...own, ...sources.flatMap(({ place }) => place.turns)] as [Counted, ...Counted[]];
     const count = ratio(length, turns.by);
     const isAlike = further.every((t) => equal(t.by, turns.by) && equal(t.shift, turns.shift));
     const isWhole = plus(base, turns.shift).size === 0;

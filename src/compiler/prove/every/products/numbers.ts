@@ -34,6 +34,14 @@ export interface Atom {
   readonly range: Range;
   /** Numbers of which it is one; null where nothing is known of that. */
   readonly options: readonly Form[] | null;
+  /** The number that is the atom. */
+  readonly form: Form;
+}
+
+/** What a function comes to: a number, which has the one atom in it that was asked for to make it; null where there is none. */
+interface Result {
+  readonly form: Form;
+  readonly atom: string | null;
 }
 
 /** What is assumed of atoms, by name. */
@@ -46,17 +54,52 @@ export class NeedsCase extends Unwinding {
   }
 }
 
+/** More numbers than there are in all cases of a kernel. */
+const MOST_FORMS = 2 ** 26;
+
 /** Atoms of all cases: one name for what is made alike. */
 export class Atoms {
   private readonly byKey = new Map<string, Atom>();
   private readonly byName = new Map<string, Atom>();
+  /** By text of a number, which it is; and by the object, so that its text is made once. */
+  private readonly idsOfTexts = new Map<string, number>();
+  private readonly ids = new WeakMap<Form, number>();
+  private readonly results = new Map<string, Map<number, Result>>();
+
+  /** One number for equal ones. */
+  private idOf(f: Form): number {
+    let id = this.ids.get(f);
+    if (id !== undefined) return id;
+    const key = keyOf(f);
+    id = this.idsOfTexts.get(key);
+    if (id === undefined) this.idsOfTexts.set(key, (id = this.idsOfTexts.size));
+    this.ids.set(f, id);
+    return id;
+  }
+
+  private pairOf(a: Form, b: Form): number {
+    return this.idOf(a) * MOST_FORMS + this.idOf(b);
+  }
+
+  /** What a function of two numbers was found to be in some case where nothing was assumed of its atom. */
+  resultOf(fn: string, a: Form, b: Form): Result | undefined {
+    return this.results.get(fn)?.get(this.pairOf(a, b));
+  }
+
+  keepResult(fn: string, a: Form, b: Form, result: Result): void {
+    let all = this.results.get(fn);
+    if (all === undefined) this.results.set(fn, (all = new Map<number, Result>()));
+    all.set(this.pairOf(a, b), result);
+  }
 
   /** @param make what it is, if it is new */
   of(fn: string, of: readonly Form[], make: () => Pick<Atom, "range" | "options">): Atom {
-    const key = `${fn} ${of.map(keyOf).join(" ")}`;
+    const key = of.length === 0 ? fn : `${fn} ${of.map((f) => this.idOf(f)).join(" ")}`;
     let atom = this.byKey.get(key);
     if (atom === undefined) {
-      atom = { name: `#${this.byKey.size}`, fn, of, ...make() };
+      const further = make();
+      const name = `#${this.byKey.size}`;
+      atom = { name, fn, of, form: parameter(name), ...further };
       this.byKey.set(key, atom);
       this.byName.set(atom.name, atom);
     }
@@ -91,6 +134,8 @@ export class Numbers {
   private readonly asked = new Map<string, number>();
   /** How many values have been made of these numbers. */
   private made = 0;
+  /** Atoms that were asked for while a function was applied. */
+  private met: string[] = [];
 
   constructor(
     private readonly atoms: Atoms,
@@ -124,9 +169,14 @@ export class Numbers {
   }
 
   private atom(fn: string, of: readonly Form[], make: () => Pick<Atom, "range" | "options">): Form {
-    const { name } = this.atoms.of(fn, of, make);
+    const { name, form } = this.atoms.of(fn, of, make);
+    this.met.push(name);
+    this.ask(name);
+    return this.assumed.get(name) ?? form;
+  }
+
+  private ask(name: string): void {
     if (!this.asked.has(name)) this.asked.set(name, this.made);
-    return this.assumed.get(name) ?? parameter(name);
   }
 
   private range(f: Form): Range {
@@ -161,8 +211,25 @@ export class Numbers {
     return this.apply("div", minus(plus(a, by), ONE), by);
   }
 
-  /** A function of the device level. @throws NotShown for one that is not followed */
+  /**
+   * A function of the device level. Cases differ in what is assumed of atoms alone: what it comes to is found once for all that assume nothing of its own.
+   * @throws NotShown for one that is not followed
+   */
   apply(fn: string, a: Form, b: Form): Form {
+    const known = this.atoms.resultOf(fn, a, b);
+    if (known !== undefined && (known.atom === null || !this.assumed.has(known.atom))) {
+      if (known.atom !== null) this.ask(known.atom);
+      return known.form;
+    }
+    this.met = [];
+    const form = this.applied(fn, a, b);
+    const [atom = null, ...further] = this.met;
+    if (further.length === 0 && (atom === null || !this.assumed.has(atom)))
+      this.atoms.keepResult(fn, a, b, { form, atom });
+    return form;
+  }
+
+  private applied(fn: string, a: Form, b: Form): Form {
     switch (fn) {
       case "add":
         return plus(a, b);
@@ -416,7 +483,7 @@ export class Numbers {
     const [a, b] = of.map((f) => this.again(f));
     const made =
       a === undefined
-        ? parameter(name)
+        ? this.atoms.named(name).form
         : fn === "positive"
           ? this.isPositive(a)
           : fn === "zero"

@@ -232,22 +232,45 @@ function textOfSent(sent: Sent): string {
 const textOfKept = ({ stores, made }: Kept): string =>
   [...stores.map((s) => `${s.buffer} ${s.peer ?? "own"} ${keyOf(s.distance)}`), textOf(made)].join("; ");
 
+/** Each case goes through the same ops. */
+const packetStores = new WeakMap<Op, readonly Op[]>();
+const named = new WeakMap<Op, ReadonlySet<string>>();
+
+function packetStoresIn(op: Op): readonly Op[] {
+  let found = packetStores.get(op);
+  if (found !== undefined) return found;
+  const all: Op[] = [];
+  const visit = (o: Op): void => {
+    if (o.name === "packet_store") all.push(o);
+    o.regions.forEach((r) => r.ops.forEach(visit));
+  };
+  visit(op);
+  packetStores.set(op, (found = all));
+  return found;
+}
+
+function names(op: Op, buffer: string): boolean {
+  let all = named.get(op);
+  if (all === undefined) named.set(op, (all = new Set(buffersNamed(op))));
+  return all.has(buffer);
+}
+
 /** Packets carry the number of the launch, which each block reads before its tiles. */
 export function readLaunches(launches: Launches, { roles }: Through, makers: Makers): void {
-  const visit = (op: Op): void => {
-    const counted = op.name === "packet_store" ? makers.get(op.operands[1]!) : undefined;
-    const load = counted?.operands.map((v) => makers.get(v)).find((o) => o?.name === "load");
+  for (const op of packetStoresIn(roles)) {
+    const load = makers
+      .get(op.operands[1]!)
+      ?.operands.map((v) => makers.get(v))
+      .find((o) => o?.name === "load");
     if (load !== undefined) launches.read(load);
-    op.regions.forEach((r) => r.ops.forEach(visit));
-  };
-  visit(roles);
+  }
 }
 
 /** The number of launches that pieces carry is read before tiles, and grows behind them. */
 export function checkCounted(launches: Launches, { ops, roles }: Through): void {
   const { counter } = launches;
   if (counter === null) return;
-  const touching = ops.filter((op) => op !== roles && buffersNamed(op).includes(counter));
+  const touching = ops.filter((op) => op !== roles && names(op, counter));
   const grown = touching.filter((op) => op.name !== "load");
   for (const op of touching) {
     if (op.name !== "load") continue;
