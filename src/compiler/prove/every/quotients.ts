@@ -20,7 +20,7 @@ const STEPPED = "~%";
 /** The name of a quotient that is all there is in a form; null of other forms. */
 export function quotientIn(f: Form): string | null {
   const [[key, n] = ["", 0]] = f;
-  return f.size === 1 && n === 1 && key.startsWith(QUOTIENT) ? key : null;
+  return f.size === 1 && n === 1 && key.startsWith(QUOTIENT) && factors(key).length === 1 ? key : null;
 }
 
 /** Names of the quotients in a form, and of what is made of quotients. */

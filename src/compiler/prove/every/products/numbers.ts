@@ -296,7 +296,9 @@ export class Numbers {
     }
     return this.atom("rem", [a, b], () => {
       if (!isSound) return { range: ANY, options: null };
-      return { range: { low: 0, high: this.range(b).high - 1 }, options: this.remainders(a, b) };
+      // All cases have these: they are made where nothing is assumed, and a case puts what it assumes in them.
+      const options = new Numbers(this.atoms, new Map()).remainders(a, b);
+      return { range: { low: 0, high: this.range(b).high - 1 }, options };
     });
   }
 
@@ -376,7 +378,7 @@ export class Numbers {
     // What differs from block to block would have blocks share tiles in several ways.
     if (this.mentions(one, BLOCK, new Set())) throw new NotShown("the number of the block decides", span);
     const { name, options } = one;
-    if (options !== null) throw new NeedsCase(options.map((o) => new Map([[name, o]])));
+    if (options !== null) throw this.cases(name, options);
     return this.either(one);
   }
 
@@ -409,7 +411,11 @@ export class Numbers {
   /** @throws NeedsCase where a number has a part that is one of several */
   resolved(f: Form): void {
     const one = this.undecided(f, new Set());
-    if (one !== null && one.options !== null) throw new NeedsCase(one.options.map((o) => new Map([[one.name, o]])));
+    if (one !== null && one.options !== null) throw this.cases(one.name, one.options);
+  }
+
+  private cases(name: string, options: readonly Form[]): NeedsCase {
+    return new NeedsCase(options.map((o) => new Map([[name, this.again(o)]])));
   }
 
   /** Whether an atom is made of one with a name. */
