@@ -54,6 +54,7 @@ const MOST_BOXES = 1000;
  * @param prove proves the kernel's answer at some of them; null: it is proved there, or somebody will
  * @param only lengths that it is about; by default all that the kernel takes
  * @param product an input that stands for a product: any block may take any of its elements
+ * @param ofAnyBlock scratch of which any block may take any element, too
  * @throws nothing that means a wrong program: what is not shown says why
  */
 export function everyLength(
@@ -62,6 +63,7 @@ export function everyLength(
   prove: ((dims: DimValues) => Answer) | null = null,
   only: readonly DimValues[] | null = null,
   product: string | null = null,
+  ofAnyBlock: string | null = product,
 ): EveryClaim {
   let answer: EveryLength = { holds: true };
   const whereAnswered = (of: () => void): void => {
@@ -78,14 +80,15 @@ export function everyLength(
         const executed = predicated(left.kernel);
         const proveIt = (dims: DimValues): Answer => proveAnswer(executed, { dims });
         const of = left.shapes === undefined ? only : null;
-        const claim = everyLength(left.kernel, left.shapes ?? shapes, proveIt, of, left.product);
+        const { product: stands, ofAnyBlock: taken = stands } = left;
+        const claim = everyLength(left.kernel, left.shapes ?? shapes, proveIt, of, stands, taken);
         if (!claim.ordering.holds) return { answer: claim.ordering, ordering: claim.ordering, examples: [] };
         if (answer.holds) answer = claim.answer;
       }
       return { answer, ordering: { holds: true }, examples: [] };
     }
     const expressions = new Expressions(divisorsOf(kernel));
-    const program = programOf(kernel, shapes, expressions, product);
+    const program = programOf(kernel, shapes, expressions, product, ofAnyBlock);
     const pairs = new Pairs(program);
     const needed = new Set<string>();
     const examples: DimValues[] = [];
@@ -178,6 +181,7 @@ function programOf(
   proved: readonly DimValues[],
   expressions: Expressions,
   product: string | null,
+  ofAnyBlock: string | null,
 ): Program {
   checkOps(kernel);
   for (const { name, values } of kernel.inputs)
@@ -188,7 +192,7 @@ function programOf(
   for (const b of kernel.buffers)
     if (b.role === "packet") checkCounted(expressions.extent(b.shape[0]!), placeOf(kernel));
   const launches = launchesOf(kernel);
-  const all = new Movements(kernel, expressions, product);
+  const all = new Movements(kernel, expressions, ofAnyBlock);
   const footprints = new Footprints(kernel, expressions);
   const orders = (kernel.maxBlocks > 1 ? [1, 2] : [1]).map((grid) => StretchOrder.of(kernel, dims, grid, launches));
   const [first] = orders as [StretchOrder];

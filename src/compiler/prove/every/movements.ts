@@ -42,7 +42,7 @@ export class Movements {
   constructor(
     private readonly kernel: Kernel,
     private readonly expressions: Expressions,
-    /** An input of which any block may take any element; null where there is none. */
+    /** An input, or scratch, of which any block may take any element; null where there is none. */
     private readonly ofAnyBlock: string | null = null,
   ) {}
 

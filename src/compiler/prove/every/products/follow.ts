@@ -243,8 +243,16 @@ export function argumentOf(op: Op): Value {
 /** What is one thing in all cases. */
 export class Known {
   private readonly things = new Map<string, string>();
+  private readonly numbers = new Map<Op, number>();
   /** Buffers that nothing but the blocks' tiles touches, by what they are there for. */
   readonly owned = new Map<string, string>();
+
+  /** A number for an op. */
+  numberOf(op: Op): number {
+    const known = this.numbers.get(op) ?? this.numbers.size;
+    this.numbers.set(op, known);
+    return known;
+  }
 
   alike(what: string, value: string, op: Op): void {
     const known = this.things.get(what) ?? value;

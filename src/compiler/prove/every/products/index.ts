@@ -11,6 +11,7 @@ import { NotShown } from "../conditions.js";
 import { constant, equal, type Form, minus, plus, product, ZERO } from "../forms.js";
 import { checkAnswer } from "./answer.js";
 import { stored, type Tile } from "./epilogue.js";
+import { type Filled, filledBy, Fillings } from "./filled.js";
 import { argumentOf, expect, Follow, Known, type Makers, makersOf, refuse, Steps } from "./follow.js";
 import { type Gathered, gatheredBy, type Gathering, gatheringOf } from "./gathering.js";
 import { Launches } from "./launches.js";
@@ -43,12 +44,13 @@ export function hasRoles(kernel: Kernel): boolean {
  */
 export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) => void): readonly WithoutProducts[] {
   const gathered = gatheredBy(kernel);
-  const isShared = areShared(kernel, gathered);
+  const filled = filledBy(kernel);
+  const isShared = areShared(kernel, gathered, filled);
   const makers = makersOf(kernel);
   const atoms = new Atoms();
   const known = new Known();
   const ways = new Ways();
-  const hasRanks = isShared || gathered !== null;
+  const hasRanks = isShared || gathered !== null || filled !== null;
   /** Looks at all cases. */
   const eachCase = (look: (launch: Product) => void): void => {
     const cases = [new Follow(kernel, makers, new Numbers(atoms, new Map()), hasRanks)];
@@ -59,7 +61,7 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
       try {
         // An iteration and the block that has it are any: their bounds are said where they are named first.
         follow.numbers.named("grid", 1, kernel.maxBlocks);
-        look(new Product(follow, makers, whereAnswered, known, ways, gathered));
+        look(new Product(follow, makers, whereAnswered, known, ways, gathered, filled));
       } catch (e) {
         if (!(e instanceof NeedsCase)) throw e;
         // Where rows are gathered, one value stands for several numbers, one after the other: there each case begins anew.
@@ -67,6 +69,11 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
       }
     }
   };
+  if (filled !== null) {
+    const fillings = new Fillings(kernel, filled);
+    eachCase((launch) => launch.checkFilled(fillings));
+    return fillings.kernels(known.owned);
+  }
   if (gathered === null) {
     eachCase((launch) => (isShared ? launch.checkShared() : launch.check()));
     return isShared ? ways.kernels(kernel.world, known.owned) : [];
@@ -82,7 +89,7 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
 }
 
 /** Whether ranks share a product. @throws NotShown where they do in a way that is not followed, or with other kernels */
-function areShared(kernel: Kernel, gathered: Gathered | null): boolean {
+function areShared(kernel: Kernel, gathered: Gathered | null, filled: Filled | null): boolean {
   let roles: Op | undefined;
   walkKernel(kernel, (op) => void (op.name === "roles" && (roles ??= op)));
   const other = kernel.buffers.find(
@@ -93,14 +100,24 @@ function areShared(kernel: Kernel, gathered: Gathered | null): boolean {
   // What is multiplied is the rank's own.
   walkKernel(kernel, (op) => {
     const from = op.name === "copy_tile" ? bufferOf(kernel, text(op, "from")) : null;
-    if (from !== null && (from.role !== "input" || from.symmetric) && from.name !== gathered?.buffer)
+    const isKnown = from?.name === gathered?.buffer || from?.name === filled?.buffer;
+    if (from !== null && (from.role !== "input" || from.symmetric) && !isKnown)
       throw new NotShown(`what is multiplied comes from other ranks, in '${from.name}'`, op.span);
   });
-  return gathered === null && kernel.buffers.some((b) => b.symmetric);
+  return gathered === null && filled === null && kernel.buffers.some((b) => b.symmetric);
+}
+
+/** Roles without movers, from which no tiles leave. */
+function checkPlain(roles: Op): void {
+  const { attributes, regions } = roles;
+  const [, , movers] = regions as readonly [Region, Region, Region];
+  const isPlain = attributes["movers"] === undefined && attributes["outgoing"] === undefined;
+  if (!isPlain || movers.ops.length > 0) refuse(movers.ops[0] ?? roles);
 }
 
 /** What the tiles of an iteration are. */
 interface Multiplied {
+  readonly roles: Op;
   readonly consuming: Op;
   /** What the consumers do with the sum. */
   readonly steps: Steps;
@@ -115,7 +132,6 @@ interface Multiplied {
 class Product {
   private readonly output: SignatureTensor;
   private readonly launches: Launches;
-  private readonly pieces: Pieces;
 
   constructor(
     private readonly follow: Follow,
@@ -124,6 +140,7 @@ class Product {
     private readonly known: Known,
     private readonly ways: Ways,
     private readonly gathered: Gathered | null,
+    private readonly filled: Filled | null,
   ) {
     const [output, ...others] = follow.kernel.outputs;
     if (output === undefined || others.length > 0) throw new NotShown("a product has several outputs", NO_SPAN);
@@ -133,13 +150,11 @@ class Product {
     if (!isAsSigned) throw new NotShown("dimensions of a product that are one in memory are not followed", NO_SPAN);
     this.output = output;
     this.launches = new Launches(follow);
-    this.pieces = new Pieces(follow, this.launches, known);
   }
 
   /** A launch in which the rank does nothing else but gather what it multiplies. */
   check(): void {
-    const { follow, launches } = this;
-    const { kernel } = follow;
+    const { launches } = this;
     const gathering = this.gathered === null ? null : this.launchOf(this.gathered);
     const alone = gathering === null ? this.alone() : null;
     const { roles } = (gathering ?? alone)!;
@@ -148,8 +163,18 @@ class Product {
     const { tile, plan, extent } = of;
     // Ranks begin with tiles of their own.
     this.checkPlace(roles, tile, plan, extent, this.gathered !== null);
-    if (this.isSummed(of.steps, plan, tile)) {
-      const made = stored(follow, of.steps, tile, null, false);
+    this.checkStored(of, this.gathered !== null);
+    if (alone === null) return;
+    if (launches.counter !== null) launches.grow(alone.end.next("for", "threads"));
+    alone.end.end();
+  }
+
+  /** The rank stores what it has multiplied. @param isGathered whether that has rows of all ranks */
+  private checkStored(of: Multiplied, isGathered: boolean): void {
+    const { follow } = this;
+    const { steps, tile, consuming, factors } = of;
+    if (this.isSummed(of)) {
+      const made = stored(follow, steps, tile, null, false);
       const [store, ...others] = made.stores;
       const isOutput = store?.buffer === this.output.name && others.length === 0;
       expect(isOutput, "something else is stored than the output", made.loop);
@@ -157,12 +182,24 @@ class Product {
       const place = plus(product(made.row, tile.all), made.column);
       expect(equal(store.index, place), "an element is stored in another place", store.op);
       made.checkLanes(store, true);
-      of.steps.end();
-      this.whereAnswered(() => checkAnswer(kernel, of.consuming, made.made, of.factors, this.gathered !== null));
-    } else of.steps.end();
-    if (alone === null) return;
-    if (launches.counter !== null) launches.grow(alone.end.next("for", "threads"));
-    alone.end.end();
+      this.whereAnswered(() => checkAnswer(follow.kernel, consuming, made.made, factors, isGathered));
+    }
+    steps.end();
+  }
+
+  /** A launch in which what is multiplied was filled before. */
+  checkFilled(fillings: Fillings): void {
+    const { follow, makers, launches } = this;
+    const launch = through(follow, makers);
+    const { roles } = launch;
+    checkPlain(roles);
+    fillings.goes(launch);
+    const of = this.multiplied(roles, null);
+    if (of !== null) {
+      this.checkPlace(roles, of.tile, of.plan, of.extent, false);
+      this.checkStored(of, true);
+    }
+    checkCounted(launches, launch);
   }
 
   /** A launch in which a rank has to do with no other. */
@@ -173,9 +210,7 @@ class Product {
     const steps = new Steps(all, all[0] ?? body.ops[0]!);
     while (steps.isNext("load")) launches.read(steps.next("load"));
     const roles = steps.next("roles");
-    const [, , movers] = roles.regions as readonly [Region, Region, Region];
-    const isPlain = roles.attributes["movers"] === undefined && roles.attributes["outgoing"] === undefined;
-    if (!isPlain || movers.ops.length > 0) refuse(movers.ops[0] ?? roles);
+    checkPlain(roles);
     return { roles, end: steps };
   }
 
@@ -216,7 +251,7 @@ class Product {
     else {
       this.checkPlace(roles, tile, plan, extent, true);
       if (plan.piece !== null) checkBegin(follow, launch);
-      if (this.isSummed(steps, plan, tile)) found.sent(sent(follow, launches, steps, tile));
+      if (this.isSummed(of)) found.sent(sent(follow, launches, steps, tile));
       steps.end();
     }
     checkCounted(launches, launch);
@@ -283,7 +318,7 @@ class Product {
     const tiles = this.brought(producing, stages, parts);
 
     // Positions of all iterations are counted in one way.
-    this.known.alike(`stages of ${roles.span.start} ${ring}`, JSON.stringify(stages), roles);
+    this.known.alike(`stages of ${this.known.numberOf(roles)}`, JSON.stringify(stages), roles);
     const { width, height, depth } = stages;
     const { left: isLeftTurned, right: isTurned } = stages.isTurned;
     const [rows, all, deep] = this.lengths(roles, tiles.left, tiles.right, stages);
@@ -306,10 +341,13 @@ class Product {
     const { row, column } = tiles;
     const { accumulator, twin } = stages;
     const tile: Tile = { accumulator, twin, height, width, columns, row, column, rows, all };
-    const left = { name: gathering?.of.own ?? tiles.left, isTurned: isLeftTurned };
+    const isFilled = this.filled === null || tiles.left === this.filled.buffer;
+    expect(isFilled, "something else is multiplied than was filled before", roles);
+    const own = gathering?.of.own ?? this.filled?.own ?? tiles.left;
+    const left = { name: own, isTurned: isLeftTurned };
     const right = { name: tiles.right, isTurned };
     const factors: Factors = tiles.twin === null ? [left, right] : [left, right, { name: tiles.twin, isTurned }];
-    return { consuming, steps, t, tile, plan, extent, factors };
+    return { roles, consuming, steps, t, tile, plan, extent, factors };
   }
 
   /** What the producer brings in an iteration. */
@@ -347,13 +385,12 @@ class Product {
   }
 
   /** Whether an iteration has the sum of its tile in the end: else it keeps it for the block that has the tile's last piece, which adds it up. */
-  private isSummed(steps: Steps, { piece }: Plan, tile: Tile): boolean {
-    if (piece !== null && !piece.isLast) {
-      this.pieces.keep(steps, piece, tile);
-      return false;
-    }
-    if (piece !== null) this.pieces.add(steps, piece, tile);
-    return true;
+  private isSummed({ roles, steps, plan: { piece }, tile }: Multiplied): boolean {
+    if (piece === null) return true;
+    const pieces = new Pieces(this.follow, this.launches, this.known, roles);
+    if (piece.isLast) pieces.add(steps, piece, tile);
+    else pieces.keep(steps, piece, tile);
+    return piece.isLast;
   }
 
   /** Both go through the slices of the plan, at its positions in the ring. */
@@ -373,7 +410,8 @@ class Product {
   ): readonly [Form, Form, Form] {
     const { follow, output } = this;
     // What ranks make of a product together has a shape of its own.
-    const isAlone = !follow.isShared || this.gathered !== null;
+    const all = this.gathered?.buffer ?? this.filled?.buffer;
+    const isAlone = !follow.isShared || all !== undefined;
     const shapes = [left, right, isAlone ? output.name : right].map((name) => follow.shape(name));
     expect(
       shapes.every((s) => s.length === 2),
@@ -386,10 +424,8 @@ class Product {
     const fits = (!isAlone || (equal(m, rows) && equal(n, columns))) && equal(k, depth);
     expect(fits, "a product of parts of matrices is not followed", roles);
     const { kernel } = follow;
-    const isInput = [left, right].every(
-      (name) => bufferOf(kernel, name).role === "input" || name === this.gathered?.buffer,
-    );
-    expect(right !== this.gathered?.buffer, "a product of parts of matrices is not followed", roles);
+    const isInput = [left, right].every((name) => bufferOf(kernel, name).role === "input" || name === all);
+    expect(right !== all, "a product of parts of matrices is not followed", roles);
     expect(isInput && bufferOf(kernel, output.name).role === "output", "a product is not of inputs", roles);
     for (const [from, to] of [
       [left, a],

@@ -11,6 +11,8 @@ export class Pieces {
     private readonly follow: Follow,
     private readonly launches: Launches,
     private readonly known: Known,
+    /** The roles that are followed: of several a launch has one. */
+    private readonly roles: Op,
   ) {}
 
   /** The piece is put in a row of its own, and then its flag says in which launch. */
@@ -102,7 +104,7 @@ export class Pieces {
     const { follow, known } = this;
     const isFlags = bufferOf(follow.kernel, told).role === "signal" && follow.shape(told).length === 1;
     expect(isFlags, "a piece is not told of", op);
-    known.alike(`pieces of ${text(op, "buffer")}`, `${pieces} ${told}`, op);
+    known.alike(`pieces of ${known.numberOf(this.roles)} ${text(op, "buffer")}`, `${pieces} ${told}`, op);
     for (const name of [pieces, told]) known.own(name, "pieces", op);
   }
 }

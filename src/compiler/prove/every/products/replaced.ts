@@ -48,6 +48,8 @@ export interface WithoutProducts {
   readonly product: string | null;
   /** Lengths at which its answer may be proved, where it has dimensions of its own. */
   readonly shapes?: readonly DimValues[];
+  /** Scratch whose elements tiles take: where one is read, any block may be the one that reads it. */
+  readonly ofAnyBlock?: string;
 }
 
 export function withoutProducts(given: Replaced): WithoutProducts {
