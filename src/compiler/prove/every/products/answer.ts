@@ -11,15 +11,22 @@ import { turnedBack } from "./rings.js";
  * The output is as specified: the same function of the sum, where the factors and all else that it is made of lie as it does.
  * @param isGathered whether each rank multiplies all rows of the left factor, of which it has its own
  */
-export function checkAnswer(kernel: Kernel, loop: Op, made: Made, factors: Factors, isGathered: boolean): void {
+export function checkAnswer(
+  kernel: Kernel,
+  output: SignatureTensor,
+  loop: Op,
+  made: Made,
+  factors: Factors,
+  isGathered: boolean,
+): void {
   const [left, right, twin = right] = factors;
   /** Of a factor: the dimension of the result that its rows go along, and its columns. */
   const along = (rows: number | null, columns: number | null, { isTurned }: Factor): readonly (number | null)[] =>
     turnedBack<number | null>([rows, columns], isTurned);
-  const [specification] = kernel.specification;
+  const specification = kernel.specification[kernel.outputs.indexOf(output)];
   if (specification == null) return;
   if (specification.kind === "elements") throw new NotShown("what an element must be is said of ranks", loop.span);
-  const { layout, shape } = kernel.outputs[0]!;
+  const { layout, shape } = output;
   const inputOf = (name: string): SignatureTensor => kernel.inputs.find((t) => t.name === name)!;
   const liesAs = (name: string, dims: readonly (number | null)[]): boolean =>
     isLikewise(layout, inputOf(name).layout, dims);

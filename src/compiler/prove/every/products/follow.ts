@@ -164,6 +164,13 @@ export class Follow {
     return steps;
   }
 
+  /** The side that is taken where a region is nothing but a choice. */
+  chosen(region: Region): Region {
+    const [op, ...others] = this.effects(region);
+    if (op?.name !== "if" || others.length > 0) return region;
+    return this.chosen(op.regions[this.numbers.decided(this.of(op.operands[0]!), op.span) !== 0 ? 0 : 1]!);
+  }
+
   /** Those of ops that are no pure functions. */
   effectsOf(ops: readonly Op[]): Op[] {
     return ops.filter((op) => definitionOf(op.name).effect !== "pure");
@@ -244,6 +251,7 @@ export function argumentOf(op: Op): Value {
 export class Known {
   private readonly things = new Map<string, string>();
   private readonly numbers = new Map<Op, number>();
+  private readonly left = new Map<string, readonly string[]>();
   /** Buffers that nothing but the blocks' tiles touches, by what they are there for. */
   readonly owned = new Map<string, string>();
 
@@ -252,6 +260,13 @@ export class Known {
     const known = this.numbers.get(op) ?? this.numbers.size;
     this.numbers.set(op, known);
     return known;
+  }
+
+  /** Of what may be in several ways, there is one that is possible in all cases. */
+  narrow(what: string, options: readonly string[], op: Op): void {
+    const left = this.left.get(what)?.filter((o) => options.includes(o)) ?? options;
+    this.left.set(what, left);
+    expect(left.length > 0, "a tile is copied from another place than its own", op);
   }
 
   alike(what: string, value: string, op: Op): void {

@@ -103,7 +103,7 @@ export class Gathering {
     );
     [this.count, this.slices] = [count, slices!];
 
-    const waits = onlyWait(roles.regions[1]!, this.sending);
+    const waits = anyWait(roles.regions[1]!, this.sending);
     this.arrived = text(waits, "buffer");
     const { role, shape } = bufferOf(kernel, this.arrived);
     const isOfRanks = role === "signal" && shape.length === 2 && shape[0] === world && typeof shape[1] === "number";
@@ -169,11 +169,12 @@ export function gatheringOf(
   return new Gathering(follow, makers, known, gathered, counts, roles);
 }
 
-/** The op in the producer's part that waits. */
-function onlyWait(producer: Region, around: Op): Op {
+/** An op in the producer's part that waits: of several products each has one, for words of the same buffer. */
+function anyWait(producer: Region, around: Op): Op {
   const waits: Op[] = [];
   walk(producer, (op) => void (op.name === "wait" && waits.push(op)));
   const [wait, ...others] = waits;
-  expect(wait !== undefined && others.length === 0, "parts are not waited for in one place", around);
+  const isOne = wait !== undefined && others.every((op) => text(op, "buffer") === text(wait, "buffer"));
+  expect(isOne, "parts are not waited for in one place", around);
   return wait;
 }

@@ -5,27 +5,23 @@
 import { bufferOf, type Kernel, multiplies, type Op, type Region, text } from "../../../ir/module.js";
 import { printKernel } from "../../../ir/print.js";
 import { walkKernel } from "../../../ir/visit.js";
-import type { SignatureTensor } from "../../../manifest.js";
 import { NO_SPAN } from "../../../source.js";
 import { NotShown } from "../conditions.js";
-import { constant, equal, type Form, minus, plus, product, ZERO } from "../forms.js";
+import { equal, type Form, plus, product } from "../forms.js";
 import { checkAnswer } from "./answer.js";
-import { stored, type Tile } from "./epilogue.js";
+import { stored } from "./epilogue.js";
 import { type Filled, filledBy, Fillings } from "./filled.js";
 import { argumentOf, expect, Follow, Known, type Makers, makersOf, refuse, Steps } from "./follow.js";
 import { type Gathered, gatheredBy, type Gathering, gatheringOf } from "./gathering.js";
+import { Iteration, type Multiplied, type Operand } from "./iterations.js";
 import { Launches } from "./launches.js";
 import { kept, orderOf, Outgoing, sent, TileWords } from "./leaving.js";
-import type { Factors } from "./made.js";
 import { Movers } from "./movers.js";
 import { Atoms, NeedsCase, Numbers } from "./numbers.js";
-import { Parts } from "./parts.js";
 import { Pieces } from "./pieces.js";
-import { type Extent3, isPlaceOf, type Plan, planOf } from "./plan.js";
 import type { WithoutProducts } from "./replaced.js";
-import { type Brought, brought, summed, type Summed, turnedBack } from "./rings.js";
 import { LENGTH } from "./sending.js";
-import { checkBegin, checkCounted, readLaunches, through, Ways } from "./shared.js";
+import { checkBegin, checkCounted, decideRests, readLaunches, through, Ways } from "./shared.js";
 
 /** Cases that are looked at, at most; of each rank. */
 const MOST_CASES = 4000;
@@ -61,7 +57,7 @@ export function checkProducts(kernel: Kernel, whereAnswered: (of: () => void) =>
       try {
         // An iteration and the block that has it are any: their bounds are said where they are named first.
         follow.numbers.named("grid", 1, kernel.maxBlocks);
-        look(new Product(follow, makers, whereAnswered, known, ways, gathered, filled));
+        look(new Product(follow, makers, whereAnswered, known, ways, { gathered, filled }));
       } catch (e) {
         if (!(e instanceof NeedsCase)) throw e;
         // Where rows are gathered, one value stands for several numbers, one after the other: there each case begins anew.
@@ -115,23 +111,10 @@ function checkPlain(roles: Op): void {
   if (!isPlain || movers.ops.length > 0) refuse(movers.ops[0] ?? roles);
 }
 
-/** What the tiles of an iteration are. */
-interface Multiplied {
-  readonly roles: Op;
-  readonly consuming: Op;
-  /** What the consumers do with the sum. */
-  readonly steps: Steps;
-  readonly t: Form;
-  readonly tile: Tile;
-  readonly plan: Plan;
-  readonly extent: Extent3;
-  readonly factors: Factors;
-}
-
 /** A launch on one rank, and any one iteration of the loop over blocks in it, in one case. */
 class Product {
-  private readonly output: SignatureTensor;
   private readonly launches: Launches;
+  private readonly iteration: Iteration;
 
   constructor(
     private readonly follow: Follow,
@@ -139,31 +122,29 @@ class Product {
     private readonly whereAnswered: (of: () => void) => void,
     private readonly known: Known,
     private readonly ways: Ways,
-    private readonly gathered: Gathered | null,
-    private readonly filled: Filled | null,
+    private readonly operand: Operand,
   ) {
-    const [output, ...others] = follow.kernel.outputs;
-    if (output === undefined || others.length > 0) throw new NotShown("a product has several outputs", NO_SPAN);
     // What is said of inputs and outputs here is said of the dimensions that the signature gives them.
     const { inputs, outputs } = follow.kernel;
     const isAsSigned = [...inputs, ...outputs].every(({ name, shape }) => follow.shape(name).length === shape.length);
     if (!isAsSigned) throw new NotShown("dimensions of a product that are one in memory are not followed", NO_SPAN);
-    this.output = output;
     this.launches = new Launches(follow);
+    this.iteration = new Iteration(follow, known, operand);
   }
 
   /** A launch in which the rank does nothing else but gather what it multiplies. */
   check(): void {
     const { launches } = this;
-    const gathering = this.gathered === null ? null : this.launchOf(this.gathered);
+    const { gathered } = this.operand;
+    decideRests(this.follow, this.makers);
+    const gathering = gathered === null ? null : this.launchOf(gathered);
     const alone = gathering === null ? this.alone() : null;
     const { roles } = (gathering ?? alone)!;
-    const of = this.multiplied(roles, gathering);
+    const of = this.iteration.multiplied(roles, gathering);
     if (of === null) return;
-    const { tile, plan, extent } = of;
     // Ranks begin with tiles of their own.
-    this.checkPlace(roles, tile, plan, extent, this.gathered !== null);
-    this.checkStored(of, this.gathered !== null);
+    this.iteration.checkPlace(of, gathered !== null);
+    this.checkStored(of, gathered !== null);
     if (alone === null) return;
     if (launches.counter !== null) launches.grow(alone.end.next("for", "threads"));
     alone.end.end();
@@ -172,17 +153,17 @@ class Product {
   /** The rank stores what it has multiplied. @param isGathered whether that has rows of all ranks */
   private checkStored(of: Multiplied, isGathered: boolean): void {
     const { follow } = this;
-    const { steps, tile, consuming, factors } = of;
+    const { steps, tile, consuming, factors, output } = of;
     if (this.isSummed(of)) {
       const made = stored(follow, steps, tile, null, false);
       const [store, ...others] = made.stores;
-      const isOutput = store?.buffer === this.output.name && others.length === 0;
+      const isOutput = store?.buffer === output.name && others.length === 0;
       expect(isOutput, "something else is stored than the output", made.loop);
       expect(store.peer === null, "an element is stored elsewhere", store.op);
       const place = plus(product(made.row, tile.all), made.column);
       expect(equal(store.index, place), "an element is stored in another place", store.op);
       made.checkLanes(store, true);
-      this.whereAnswered(() => checkAnswer(follow.kernel, consuming, made.made, factors, isGathered));
+      this.whereAnswered(() => checkAnswer(follow.kernel, output, consuming, made.made, factors, isGathered));
     }
     steps.end();
   }
@@ -194,9 +175,9 @@ class Product {
     const { roles } = launch;
     checkPlain(roles);
     fillings.goes(launch);
-    const of = this.multiplied(roles, null);
+    const of = this.iteration.multiplied(roles, null);
     if (of !== null) {
-      this.checkPlace(roles, of.tile, of.plan, of.extent, false);
+      this.iteration.checkPlace(of, false);
       this.checkStored(of, true);
     }
     checkCounted(launches, launch);
@@ -221,7 +202,7 @@ class Product {
 
   /** What movers send in a turn, of which it has to be shown that it is a copy; null where that is nothing. */
   checkMovers(): Kernel | null {
-    return new Movers(this.launchOf(this.gathered!)).check();
+    return new Movers(this.launchOf(this.operand.gathered!)).check();
   }
 
   /** A launch in which ranks add up what they have multiplied. */
@@ -234,12 +215,14 @@ class Product {
     const moving = movers.isNext("for", "blocks") ? movers.next("for", "blocks") : null;
     const own = moving === null ? null : follow.length(moving);
     const isLeaving = own !== null && own.size > 0;
+    // What is left without products has one.
+    if (kernel.outputs.length > 1) throw new NotShown("ranks add up several products", NO_SPAN);
     readLaunches(launches, launch, makers);
     // Each rank has other tiles of its own: that is asked before they are looked at.
     const rank = isLeaving ? follow.eachRank() : null;
-    const of = this.multiplied(roles, null);
+    const of = this.iteration.multiplied(roles, null);
     if (of === null) return;
-    const { tile, plan, extent, steps } = of;
+    const { tile, plan, steps } = of;
     const factors = [of.factors[0], of.factors[1]] as const;
     expect(tile.twin === null, "ranks add up a pair of products", roles);
     const { rows, all } = tile;
@@ -249,7 +232,7 @@ class Product {
     movers.end();
     if (isLeaving) this.leave(roles, of, { moving: moving!, own }, found);
     else {
-      this.checkPlace(roles, tile, plan, extent, true);
+      this.iteration.checkPlace(of, true);
       if (plan.piece !== null) checkBegin(follow, launch);
       if (this.isSummed(of)) found.sent(sent(follow, launches, steps, tile));
       steps.end();
@@ -267,7 +250,7 @@ class Product {
     const { follow, known, launches } = this;
     const { numbers } = follow;
     expect(plan.piece === null, "tiles that leave share their depth", roles);
-    const { part, isOwn } = orderOf(follow, moving, own, t, extent, tile, [tile.height, tile.columns]);
+    const { part, isOwn } = orderOf(follow, known, moving, own, t, extent, tile, [tile.height, tile.columns]);
     const words = new TileWords(follow, known, launches, tile, extent);
     if (isOwn) {
       words.wait(steps);
@@ -287,103 +270,6 @@ class Product {
     sending.end();
   }
 
-  /** What an iteration multiplies; null where there is no such iteration. */
-  private multiplied(roles: Op, gathering: Gathering | null): Multiplied | null {
-    const { follow } = this;
-    const { numbers } = follow;
-    const [consumers, producers] = roles.regions as readonly [Region, Region, Region];
-    const ring = text(roles, "ring");
-    // Both go through the same iterations, and so through the same cases.
-    const t = numbers.named("iteration");
-    const loopOf = (steps: Steps): Op => {
-      const loop = steps.next("for", "blocks");
-      steps.end();
-      follow.set(argumentOf(loop), t);
-      return loop;
-    };
-    const consuming = loopOf(new Steps(follow.steps(consumers), roles));
-    const bringing = new Steps(follow.steps(producers), roles);
-    const parts = gathering === null ? null : Parts.begin(follow, gathering, bringing);
-    const producing = loopOf(bringing);
-    const count = follow.length(consuming);
-    expect(
-      equal(count, follow.length(producing)),
-      "producers and consumers go through other numbers of tiles",
-      producing,
-    );
-    if (equal(numbers.apply("lt", t, count), ZERO)) return null;
-    const steps = new Steps(follow.steps(consuming.regions[0]!), consuming);
-    const sum = summed(follow, steps, ring);
-    const { stages } = sum;
-    const tiles = this.brought(producing, stages, parts);
-
-    // Positions of all iterations are counted in one way.
-    this.known.alike(`stages of ${this.known.numberOf(roles)}`, JSON.stringify(stages), roles);
-    const { width, height, depth } = stages;
-    const { left: isLeftTurned, right: isTurned } = stages.isTurned;
-    const [rows, all, deep] = this.lengths(roles, tiles.left, tiles.right, stages);
-    // Both products of a pair are of the output's shape.
-    if (tiles.twin !== null) this.lengths(roles, tiles.left, tiles.twin, stages);
-    const isOfStages = gathering === null || (gathering.of.height === height && gathering.of.depth === depth);
-    expect(isOfStages, "what is gathered is not what is multiplied", roles);
-    const columns = tiles.limit === null ? width : numbers.decided(tiles.limit);
-    const isEnough = columns >= 1 && columns <= sum.columns && sum.columns <= width;
-    expect(isEnough, "fewer columns are multiplied than there are", consuming);
-    const extent = {
-      rows: numbers.rounds(rows, constant(height)),
-      columns: numbers.rounds(all, constant(columns)),
-      slices: numbers.rounds(deep, constant(depth)),
-    };
-    const plan = planOf(numbers, producing, count, t, extent);
-    this.checkSlices(consuming, producing, sum, tiles, plan);
-    // A piece is not all parts of its rows.
-    expect(!tiles.remembers || plan.piece === null, "more is remembered than was waited for", producing);
-    const { row, column } = tiles;
-    const { accumulator, twin } = stages;
-    const tile: Tile = { accumulator, twin, height, width, columns, row, column, rows, all };
-    const isFilled = this.filled === null || tiles.left === this.filled.buffer;
-    expect(isFilled, "something else is multiplied than was filled before", roles);
-    const own = gathering?.of.own ?? this.filled?.own ?? tiles.left;
-    const left = { name: own, isTurned: isLeftTurned };
-    const right = { name: tiles.right, isTurned };
-    const factors: Factors = tiles.twin === null ? [left, right] : [left, right, { name: tiles.twin, isTurned }];
-    return { roles, consuming, steps, t, tile, plan, extent, factors };
-  }
-
-  /** What the producer brings in an iteration. */
-  private brought(
-    producing: Op,
-    stages: Summed["stages"],
-    parts: Parts | null,
-  ): Brought & { readonly remembers: boolean } {
-    const { follow } = this;
-    if (parts !== null) {
-      // Rows of a tile that are there.
-      const [rows] = follow.shape(this.gathered!.buffer) as readonly [Form];
-      const end = (row: Form): Form => follow.numbers.apply("min", plus(row, constant(stages.height)), rows);
-      return parts.brought(producing, stages, end);
-    }
-    const filling = new Steps(follow.steps(producing.regions[0]!), producing);
-    const tiles = brought(follow, filling, stages);
-    filling.end();
-    return { ...tiles, remembers: false };
-  }
-
-  /** The tile is that of the plan. @param isTurned whether tiles may begin in any row of them, and go round */
-  private checkPlace(
-    roles: Op,
-    { height, columns, row, column }: Tile,
-    plan: Plan,
-    extent: Extent3,
-    isTurned: boolean,
-  ): void {
-    const { numbers } = this.follow;
-    const isAt = (turn?: null): boolean =>
-      isPlaceOf(numbers, plan.tile, extent, [height, columns], [row, column], turn);
-    const isPlaced = isAt() || (isTurned && isAt(null));
-    expect(isPlaced, "a tile is copied from another place than its own", roles);
-  }
-
   /** Whether an iteration has the sum of its tile in the end: else it keeps it for the block that has the tile's last piece, which adds it up. */
   private isSummed({ roles, steps, plan: { piece }, tile }: Multiplied): boolean {
     if (piece === null) return true;
@@ -391,53 +277,5 @@ class Product {
     if (piece.isLast) pieces.add(steps, piece, tile);
     else pieces.keep(steps, piece, tile);
     return piece.isLast;
-  }
-
-  /** Both go through the slices of the plan, at its positions in the ring. */
-  private checkSlices(consuming: Op, producing: Op, sum: Summed, tiles: Brought, plan: Plan): void {
-    const isBrought = equal(tiles.from, plan.from) && equal(tiles.to, plan.to) && equal(tiles.first, plan.base);
-    expect(isBrought, "other slices of the depth are copied than make it up", producing);
-    const isSummed = equal(sum.count, minus(plan.to, plan.from)) && equal(sum.first, plan.base);
-    expect(isSummed, "other slices of the depth are multiplied than are copied", consuming);
-  }
-
-  /** Rows and columns of the output, and the depth, which the inputs agree with. */
-  private lengths(
-    roles: Op,
-    left: string,
-    right: string,
-    { a, b, accumulator, twin: second, isTurned }: Summed["stages"],
-  ): readonly [Form, Form, Form] {
-    const { follow, output } = this;
-    // What ranks make of a product together has a shape of its own.
-    const all = this.gathered?.buffer ?? this.filled?.buffer;
-    const isAlone = !follow.isShared || all !== undefined;
-    const shapes = [left, right, isAlone ? output.name : right].map((name) => follow.shape(name));
-    expect(
-      shapes.every((s) => s.length === 2),
-      "a product of other than matrices is not followed",
-      roles,
-    );
-    const [of, by, [rows, columns]] = shapes as unknown as [[Form, Form], [Form, Form], [Form, Form]];
-    const [m, k] = turnedBack(of, isTurned.left);
-    const [depth, n] = turnedBack(by, isTurned.right);
-    const fits = (!isAlone || (equal(m, rows) && equal(n, columns))) && equal(k, depth);
-    expect(fits, "a product of parts of matrices is not followed", roles);
-    const { kernel } = follow;
-    const isInput = [left, right].every((name) => bufferOf(kernel, name).role === "input" || name === all);
-    expect(right !== all, "a product of parts of matrices is not followed", roles);
-    expect(isInput && bufferOf(kernel, output.name).role === "output", "a product is not of inputs", roles);
-    for (const [from, to] of [
-      [left, a],
-      [right, b],
-    ] as const) {
-      const { dtype } = bufferOf(kernel, from);
-      const isFloat = dtype === "bf16" || dtype === "f16";
-      expect(isFloat && bufferOf(kernel, to).dtype === dtype, "a product of such dtypes is not followed", roles);
-    }
-    const areWide = [accumulator, ...(second === null ? [] : [second])].every((name) => bufferOf(kernel, name).dtype === "f32"); // prettier-ignore
-    expect(areWide, "a product of such dtypes is not followed", roles);
-    expect(["bf16", "f16", "f32"].includes(output.dtype), "a product of such dtypes is not followed", roles);
-    return [m, n, k];
   }
 }

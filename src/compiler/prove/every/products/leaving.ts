@@ -10,6 +10,7 @@ import {
   equal,
   type Form,
   isConstant,
+  keyOf,
   minus,
   ONE,
   plus,
@@ -24,7 +25,7 @@ import type { Launches } from "./launches.js";
 import { leavesOf, type Made, madeOf } from "./made.js";
 import { BLOCK } from "./numbers.js";
 import { type InPackets, inPackets } from "./packets.js";
-import { type Extent3, isPlaceOf } from "./plan.js";
+import { type Extent2, ordersOf } from "./plan.js";
 
 /** What becomes of all elements, or of those of other ranks. */
 export type Sent = Staged | InPackets | InPlace;
@@ -123,14 +124,15 @@ export interface Order {
  */
 export function orderOf(
   follow: Follow,
+  known: Known,
   op: Op,
   own: Form,
   t: Form,
-  extent: Extent3,
+  extent: Extent2,
   tile: Tile,
   [height, columns]: readonly [number, number],
 ): Order {
-  const { numbers, kernel } = follow;
+  const { numbers, kernel, rank } = follow;
   const part = partsOf(follow, tile.rows).find((h) => equal(own, firstOwn(follow, h, extent, tile.rows, height).own));
   expect(part !== undefined, "tiles that leave are others than those of other ranks", op);
   // So no tile has rows of two ranks; and where there are rows, all ranks have some: whole parts but for the last one's, which lacks fewer rows than there are ranks.
@@ -139,7 +141,7 @@ export function orderOf(
   const { count, first } = firstOwn(follow, part, extent, tile.rows, height);
   const isOwn = numbers.decided(numbers.apply("ge", t, own), op.span) !== 0;
   const others = minus(extent.rows, count);
-  const isPlaced = isPlaceOf(
+  const orders = ordersOf(
     numbers,
     isOwn ? minus(t, own) : t,
     { ...extent, rows: isOwn ? count : others },
@@ -148,14 +150,14 @@ export function orderOf(
     plus(isOwn ? others : ZERO, plus(first, count)),
     extent.rows,
   );
-  expect(isPlaced, "a tile is copied from another place than its own", op);
+  known.narrow(`${isOwn ? "own tiles" : "tiles that leave"} of ${known.numberOf(op)} ${keyOf(rank)}`, orders, op);
   return { own, part, isOwn };
 }
 
 function firstOwn(
   { numbers, rank }: Follow,
   part: Form,
-  { rows: all, columns }: Extent3,
+  { rows: all, columns }: Extent2,
   rows: Form,
   height: number,
 ): Record<"own" | "count" | "first", Form> {
@@ -288,7 +290,7 @@ export class TileWords {
     private readonly known: Known,
     private readonly launches: Launches,
     private readonly tile: Tile,
-    private readonly extent: Extent3,
+    private readonly extent: Extent2,
   ) {}
 
   /** The movers' part: all of them meet, and one tells the rank that the tile is of. */

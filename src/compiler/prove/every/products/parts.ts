@@ -2,7 +2,7 @@
  * What the producer brings of an operand that ranks gather: part by part of the depth, each behind the words that tell of it; or the rank's own rows from where they
  * lie. What it has waited for of a rank it remembers.
  */
-import { bufferOf, memoryOperands, type Op, text, type Value } from "../../../ir/module.js";
+import { bufferOf, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
 import { equal, type Form, minus, ONE, plus, product, ZERO } from "../forms.js";
 import { argumentOf, expect, type Follow, Steps } from "./follow.js";
 import type { Gathering } from "./gathering.js";
@@ -34,13 +34,18 @@ export class Parts {
 
   /**
    * What is brought in one iteration.
-   * @param loop the loop over tiles @param end of the rows of a tile that are there, by its first
+   * @param region where that is done @param loop the loop over tiles @param end of the rows of a tile that are there, by its first
    * @returns and whether it is remembered that ranks' rows are all there
    */
-  brought(loop: Op, stages: Stages, end: (row: Form) => Form): Brought & { readonly remembers: boolean } {
+  brought(
+    region: Region,
+    loop: Op,
+    stages: Stages,
+    end: (row: Form) => Form,
+  ): Brought & { readonly remembers: boolean } {
     const { follow, gathering } = this;
     const { numbers } = follow;
-    const steps = new Steps(follow.effects(loop.regions[0]!), loop);
+    const steps = new Steps(follow.effects(region), loop);
     const load = steps.next("load");
     expect(this.isPlace(load), "what was waited for is not remembered", load);
     const parts = steps.next("for", "serial");

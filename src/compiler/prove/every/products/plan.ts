@@ -10,6 +10,7 @@ import {
   factors,
   type Form,
   isConstant,
+  keyOf,
   minus,
   ONE,
   plus,
@@ -20,11 +21,10 @@ import {
 import { expect } from "./follow.js";
 import type { Numbers } from "./numbers.js";
 
-/** Numbers of tiles in each direction, and how many slices the depth has. */
-export interface Extent3 {
+/** Numbers of tiles in each direction. */
+export interface Extent2 {
   readonly rows: Form;
   readonly columns: Form;
-  readonly slices: Form;
 }
 
 /** What one iteration does. */
@@ -51,9 +51,8 @@ export interface Piece {
   readonly most: Form;
 }
 
-/** @param count how many iterations there are; @param t the number of one */
-export function planOf(numbers: Numbers, op: Op, count: Form, t: Form, { rows, columns, slices }: Extent3): Plan {
-  const all = product(rows, columns);
+/** @param count how many iterations there are; @param t the number of one @param all how many tiles there are @param slices how many each has */
+export function planOf(numbers: Numbers, op: Op, count: Form, t: Form, all: Form, slices: Form): Plan {
   const grid = numbers.named("grid");
   if (equal(count, all)) {
     const base = product(numbers.apply("div", t, grid), slices);
@@ -127,7 +126,7 @@ function mostPieces(numbers: Numbers, op: Op, step: Form, slices: Form): Form {
 const BANDS = [1, 2, 4, 8, 16, 32];
 
 /** Row and column of a tile, by its number, where tiles are taken in bands of `band` rows. */
-function placeOf(numbers: Numbers, tile: Form, { rows, columns }: Extent3, band: number): readonly [Form, Form] {
+function placeOf(numbers: Numbers, tile: Form, { rows, columns }: Extent2, band: number): readonly [Form, Form] {
   const inBand = scaled(columns, band);
   const first = scaled(numbers.apply("div", tile, inBand), band);
   const height = numbers.apply("min", constant(band), minus(rows, first));
@@ -136,27 +135,26 @@ function placeOf(numbers: Numbers, tile: Form, { rows, columns }: Extent3, band:
 }
 
 /**
- * Whether a tile of that number begins in this row and column of the product.
+ * Orders in which a tile of that number begins in this row and column of the product: one text for each.
  * @param turn how many rows of tiles further they begin, round all of them; null: any number that is the same for all tiles
  * @param all how many rows of tiles there are to go round; by default those that are counted
  */
-export function isPlaceOf(
+export function ordersOf(
   numbers: Numbers,
   tile: Form,
-  of: Extent3,
+  of: Extent2,
   [height, width]: readonly [number, number],
   [row, column]: readonly [Form, Form],
   turn: Form | null = ZERO,
   all: Form = of.rows,
-): boolean {
-  const isRow = (i: Form): boolean => {
-    if (turn?.size === 0) return equal(scaled(i, height), row);
-    const by = turn ?? turnOf(numbers, i, all, height, row);
-    return by !== null && equal(scaled(numbers.apply("rem", plus(i, by), all), height), row);
-  };
-  return BANDS.some((band) => {
+): readonly string[] {
+  return BANDS.flatMap((band) => {
     const [i, j] = placeOf(numbers, tile, of, band);
-    return isRow(i) && equal(scaled(j, width), column);
+    if (!equal(scaled(j, width), column)) return [];
+    if (turn?.size === 0) return equal(scaled(i, height), row) ? [`${band}`] : [];
+    const by = turn ?? turnOf(numbers, i, all, height, row);
+    const isRow = by !== null && equal(scaled(numbers.apply("rem", plus(i, by), all), height), row);
+    return isRow ? [`${band} from ${keyOf(by)}`] : [];
   });
 }
 

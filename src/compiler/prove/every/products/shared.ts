@@ -44,7 +44,7 @@ function decides(kernel: Kernel, op: Op): boolean {
 /** Follows a rank through a launch. @throws NotShown where something else than lengths decides what synchronises */
 export function through(follow: Follow, makers: Makers): Through {
   const { kernel, numbers } = follow;
-  for (const v of restsIn(makers)) numbers.decided(follow.of(v));
+  decideRests(follow, makers);
   let key = "";
   const ops: Op[] = [];
   const go = (region: Region): void => {
@@ -86,13 +86,19 @@ function isOfLaunch({ regions }: Op): boolean {
 
 const restsOf = new WeakMap<Makers, readonly Value[]>();
 
-/** Whether dimensions are multiples of numbers, which numbers that decide more are made of: where that is decided first, these are not decided again. */
+/** Decides first whether lengths are multiples of numbers: what decides more is made of that, and would be decided again behind it. */
+export function decideRests(follow: Follow, makers: Makers): void {
+  for (const v of restsIn(makers)) follow.numbers.decided(follow.of(v));
+}
+
+/** Whether dimensions, or parts of them, are multiples of numbers. */
 function restsIn(makers: Makers): readonly Value[] {
   let rests = restsOf.get(makers);
   if (rests !== undefined) return rests;
   const isRest = (v: Value): boolean => {
     const op = makers.get(v);
-    return op?.attributes["fn"] === "rem" && makers.get(op.operands[0]!)?.name === "dim";
+    const of = op?.attributes["fn"] === "rem" ? makers.get(op.operands[0]!) : undefined;
+    return of?.name === "dim" || (of?.attributes["fn"] === "div" && makers.get(of.operands[0]!)?.name === "dim");
   };
   const ops = [...new Set(makers.values())].filter((op) => op.name === "compare" && isRest(op.operands[0]!));
   rests = ops.flatMap((op) => op.results).filter((v) => isOfLengths(v, makers));
