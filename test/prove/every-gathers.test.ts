@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { withMapping } from "../../src/compiler/index.js";
 import { type Kernel, type Op, type Region, Value } from "../../src/compiler/ir/module.js";
+import { INDEX, scalar } from "../../src/compiler/ir/types.js";
 import { walk, walkKernel } from "../../src/compiler/ir/visit.js";
 import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
@@ -122,7 +123,73 @@ const leavesOwn = (): Op[] => {
 const noting = (): Op[] =>
   ops(1, "if", (op) => op.regions[0]!.ops.length === 0 && op.regions[1]!.ops.some((o) => o.name === "if"));
 
+/** A choice of numbers by whether an iteration of a loop around an op, which counts one number, is before another. */
+function chosen(op: Op, counted: Value, before: number, yes: Value, no: Value): readonly [readonly Op[], Value] {
+  const [limit, isBefore, value] = [new Value(INDEX), new Value(scalar("bool")), new Value(INDEX)];
+  const make = (name: Op["name"], operands: Value[], result: Value, attributes: Op["attributes"]): Op => {
+    return { name, operands, results: [result], attributes, regions: [], span: op.span };
+  };
+  const made = [
+    make("const", [], limit, { value: before }),
+    make("compare", [counted, limit], isBefore, { fn: "lt" }),
+    make("select", [isBefore, yes, no], value, {}),
+  ];
+  return [made, value];
+}
+
+/** The number that the loop around an op counts which goes through blocks, or through turns. */
+function countedAround(op: Op, map: string): Value {
+  let counted: Value | null = null;
+  walkKernel(executed, (o, parents) => {
+    if (o !== op) return;
+    const loop = parents.findLast((p) => p.name === "for" && p.attributes["map"] === map);
+    counted = loop!.regions[0]!.arguments[0]!;
+  });
+  return counted!;
+}
+
+/** Sums of a row of tiles and of how far round all rows they begin. */
+const turned = (role: number): Op[] =>
+  ops(role, "binary", (op) => {
+    const [row, by] = fn("add")(op, []) ? makersOf(op) : [];
+    return row?.attributes["fn"] === "add" && by?.attributes["fn"] === "div" && makersOf(row)[1]?.attributes["fn"] === "rem"; // prettier-ignore
+  });
+
+/** Rows that begin one further round from the second iteration on. */
+function turnedTwice(op: Op): readonly Op[] {
+  const [one, further] = [new Value(INDEX), new Value(INDEX)];
+  const [row, by] = op.operands as [Value, Value];
+  const more: readonly Op[] = [
+    { name: "const", operands: [], results: [one], attributes: { value: 1 }, regions: [], span: op.span },
+    { name: "binary", operands: [by, one], results: [further], attributes: { fn: "add" }, regions: [], span: op.span },
+  ];
+  const [made, value] = chosen(op, countedAround(op, "blocks"), 1, by, further);
+  return [...more, ...made, { ...op, operands: [row, value] }];
+}
+
+/** The ranks and parts of a turn, of which there are two orders. */
+const inTwoOrders = (): Op[] =>
+  ops(2, "select", (op) => {
+    const [, yes, no] = makersOf(op).map((o) => o?.attributes["fn"]);
+    return (yes === "rem" && no === "div") || (yes === "div" && no === "rem");
+  });
+
+/** Turns of which the first two are of the one order, and the others of the other. */
+function mixed(op: Op): readonly Op[] {
+  const [, yes, no] = op.operands as [Value, Value, Value];
+  const [made, value] = chosen(op, countedAround(op, "serial"), 2, yes, no);
+  const always = new Value(scalar("bool"));
+  return [
+    ...made,
+    { name: "const", operands: [], results: [always], attributes: { value: 1 }, regions: [], span: op.span },
+    { ...op, operands: [always, value, value] },
+  ];
+}
+
 const TWINS: readonly Twin[] = [
+  // Orders that are right, each by itself.
+  ["rows of tiles that begin further round from the second tile on", () => twin([...turned(0), ...turned(1)], turnedTwice), /from another place/],
+  ["turns of which the first are of one order and the others of another", () => twin(inTwoOrders(), mixed), /of several orders/],
   // What is multiplied is there: claims about the producer.
   ["parts that nobody waits for", () => twin(ops(1, "wait"), dropped), /not waited for in one place/],
   ["parts that are waited for without their order", () => twin(ops(1, "wait"), relaxed), /was not waited for/],

@@ -1,7 +1,8 @@
 /** What blocks count from launch to launch in a kernel that gathers: launches, and how often blocks have told of each part. */
 import { bufferOf, memoryOperands, type Op, text, type Value } from "../../../ir/module.js";
 import { constant, equal, ZERO } from "../forms.js";
-import { argumentOf, expect, type Follow, type Known, type Makers, refuse, Steps } from "./follow.js";
+import { argumentOf, expect, type Follow, type Makers, refuse, Steps } from "./follow.js";
+import type { Known } from "./known.js";
 import type { Launches } from "./launches.js";
 import { BLOCK } from "./numbers.js";
 

@@ -246,39 +246,3 @@ export function argumentOf(op: Op): Value {
   expect(region !== undefined && region.arguments.length === 1, "a loop counts several numbers", op);
   return region.arguments[0]!;
 }
-
-/** What is one thing in all cases. */
-export class Known {
-  private readonly things = new Map<string, string>();
-  private readonly numbers = new Map<Op, number>();
-  private readonly left = new Map<string, readonly string[]>();
-  /** Buffers that nothing but the blocks' tiles touches, by what they are there for. */
-  readonly owned = new Map<string, string>();
-
-  /** A number for an op. */
-  numberOf(op: Op): number {
-    const known = this.numbers.get(op) ?? this.numbers.size;
-    this.numbers.set(op, known);
-    return known;
-  }
-
-  /** Of what may be in several ways, there is one that is possible in all cases. */
-  narrow(what: string, options: readonly string[], op: Op): void {
-    const left = this.left.get(what)?.filter((o) => options.includes(o)) ?? options;
-    this.left.set(what, left);
-    expect(left.length > 0, "a tile is copied from another place than its own", op);
-  }
-
-  alike(what: string, value: string, op: Op): void {
-    const known = this.things.get(what) ?? value;
-    this.things.set(what, known);
-    expect(known === value, "iterations keep their parts in several places", op);
-  }
-
-  /** A buffer is there for one thing. */
-  own(name: string, what: string, op: Op): void {
-    const known = this.owned.get(name) ?? what;
-    this.owned.set(name, known);
-    expect(known === what, `'${name}' is there for several things`, op);
-  }
-}

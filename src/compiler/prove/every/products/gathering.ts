@@ -6,7 +6,8 @@ import { bufferOf, type Kernel, type Op, type Region, text } from "../../../ir/m
 import { walk, walkKernel } from "../../../ir/visit.js";
 import { constant, equal, type Form, minus, ONE, plus, product, scaled } from "../forms.js";
 import { Counts } from "./counts.js";
-import { expect, type Follow, type Known, type Makers, Steps } from "./follow.js";
+import { expect, type Follow, type Makers, Steps } from "./follow.js";
+import type { Known } from "./known.js";
 import type { Launches } from "./launches.js";
 import { partsOf } from "./leaving.js";
 import { isOfLengths } from "./shared.js";

@@ -4,7 +4,8 @@ import type { SignatureTensor } from "../../../manifest.js";
 import { constant, equal, type Form, minus, plus, product, ZERO } from "../forms.js";
 import type { Tile } from "./epilogue.js";
 import type { Filled } from "./filled.js";
-import { argumentOf, expect, type Follow, type Known, Steps } from "./follow.js";
+import { argumentOf, expect, type Follow, Steps } from "./follow.js";
+import type { Known } from "./known.js";
 import type { Gathered, Gathering } from "./gathering.js";
 import type { Factors } from "./made.js";
 import { Parts } from "./parts.js";
@@ -129,7 +130,8 @@ export class Iteration {
     const orders = (turn?: null): readonly string[] =>
       ordersOf(follow.numbers, number, extent, [height, columns], [row, column], turn);
     const all = [...orders(), ...(isTurned ? orders(null) : [])];
-    known.narrow(`tiles of ${known.numberOf(roles)} for ${output.name}`, all, roles);
+    const what = `tiles of ${known.numberOf(roles)} for ${output.name}`;
+    known.narrow(what, all, follow.numbers, "a tile is copied from another place than its own", roles);
   }
 
   /** Rows and columns of each product: of each output; what ranks make together is as its factors are. */

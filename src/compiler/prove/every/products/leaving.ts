@@ -19,7 +19,8 @@ import {
   ZERO,
 } from "../forms.js";
 import { type Stored, stored, type Tile } from "./epilogue.js";
-import { argumentOf, expect, type Follow, type Known, refuse, Steps } from "./follow.js";
+import { argumentOf, expect, type Follow, refuse, Steps } from "./follow.js";
+import type { Known } from "./known.js";
 import { packetsIn } from "../packets.js";
 import type { Launches } from "./launches.js";
 import { leavesOf, type Made, madeOf } from "./made.js";
@@ -150,7 +151,8 @@ export function orderOf(
     plus(isOwn ? others : ZERO, plus(first, count)),
     extent.rows,
   );
-  known.narrow(`${isOwn ? "own tiles" : "tiles that leave"} of ${known.numberOf(op)} ${keyOf(rank)}`, orders, op);
+  const what = `${isOwn ? "own tiles" : "tiles that leave"} of ${known.numberOf(op)} ${keyOf(rank)}`;
+  known.narrow(what, orders, numbers, "a tile is copied from another place than its own", op);
   return { own, part, isOwn };
 }
 

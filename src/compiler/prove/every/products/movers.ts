@@ -11,6 +11,8 @@ import { sending } from "./sending.js";
 
 /** What one turn of the movers is about. */
 interface Turn {
+  /** Which of two orders it is of. */
+  readonly order: "rem" | "div";
   readonly peer: Form;
   readonly part: Form;
 }
@@ -101,7 +103,7 @@ export class Movers {
       const turn = isInTurn ? numbers.apply("rem", number, world) : numbers.apply("div", number, count);
       const part = isInTurn ? numbers.apply("div", number, world) : numbers.apply("rem", number, count);
       const behind = plus(turn, leavesOwn ? ONE : ZERO);
-      return { peer: numbers.apply("rem", minus(plus(rank, world), behind), world), part };
+      return { order: fn, peer: numbers.apply("rem", minus(plus(rank, world), behind), world), part };
     });
     const condition = follow.of(choice.operands[0]!);
     const isOwn = (peer: Form): Form => (leavesOwn ? numbers.apply("eq", peer, rank) : ZERO);
@@ -169,11 +171,14 @@ export class Movers {
     const peer = told.peer === null ? null : follow.of(told.peer);
     // From which word to which: that of the part, and behind the last part all that are left.
     const [from, to] = loop.operands.map((v) => follow.of(v)) as [Form, Form];
-    const turn = turns.find((t) => peer !== null && equal(peer, t.peer) && (!isSent || equal(from, t.part)));
+    const all = turns.filter((t) => peer !== null && equal(peer, t.peer) && (!isSent || equal(from, t.part)));
+    const [turn] = all;
     expect(turn !== undefined, "a part is told of to another rank than has got it", tell);
+    // Each order has each rank and part once; the first turns of one and the last of another may not.
+    known.narrow("turns", all.map((t) => t.order), numbers, "turns are of several orders", tell); // prettier-ignore
     const isLast = numbers.apply("eq", plus(turn.part, ONE), count);
-    const all = constant(gathering.words);
-    const end = isSent && numbers.decided(isLast, loop.span) === 0 ? plus(turn.part, ONE) : all;
+    const words = constant(gathering.words);
+    const end = isSent && numbers.decided(isLast, loop.span) === 0 ? plus(turn.part, ONE) : words;
     expect(equal(from, isSent ? turn.part : ZERO) && equal(to, end), "other parts are told of than were sent", loop);
 
     const slot = gathering.wordOf(turn.peer, word);

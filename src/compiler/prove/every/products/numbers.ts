@@ -437,6 +437,11 @@ export class Numbers {
     );
   }
 
+  /** What is assumed of lengths, of addresses, of the rank, and of how many blocks there are, alone: it is one for all iterations of a launch. */
+  assumedOfLengths(): Assumed {
+    return new Map([...this.assumed].filter(([name]) => this.isFixed(parameter(name))));
+  }
+
   /** The atom of a name. */
   atomNamed(name: string): Atom {
     return this.atoms.named(name);

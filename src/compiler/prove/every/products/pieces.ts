@@ -2,7 +2,8 @@
 import { bufferOf, type Op, text } from "../../../ir/module.js";
 import { constant, equal, type Form, minus, ONE, plus, product } from "../forms.js";
 import type { Tile } from "./epilogue.js";
-import { argumentOf, expect, type Follow, type Known, Steps } from "./follow.js";
+import { argumentOf, expect, type Follow, Steps } from "./follow.js";
+import type { Known } from "./known.js";
 import type { Launches } from "./launches.js";
 import { havePiecesRoom, type Piece } from "./plan.js";
 
