@@ -137,7 +137,7 @@ class Product {
   check(): void {
     const { launches } = this;
     const { gathered } = this.operand;
-    decideRests(this.follow, this.makers);
+    decideRests(this.follow, this.makers, this.regions);
     const gathering = gathered === null ? null : this.launchOf(gathered);
     const alone = gathering === null ? this.alone() : null;
     const { roles } = (gathering ?? alone)!;
@@ -194,6 +194,13 @@ class Product {
     const roles = steps.next("roles");
     checkPlain(roles);
     return { roles, end: steps };
+  }
+
+  /** What consumers and producers do. */
+  private get regions(): readonly Region[] {
+    const all: Region[] = [];
+    walkKernel(this.follow.kernel, (op) => void (op.name === "roles" && all.push(...op.regions.slice(0, 2))));
+    return all;
   }
 
   /** A launch in which movers gather what is multiplied. */

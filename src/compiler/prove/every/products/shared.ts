@@ -4,7 +4,7 @@
  */
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../../ir/module.js";
 import { definitionOf } from "../../../ir/ops.js";
-import { buffersNamed } from "../../../ir/visit.js";
+import { buffersNamed, walk } from "../../../ir/visit.js";
 import { constant, equal, type Form, keyOf, plus, scaled } from "../forms.js";
 import { argumentOf, expect, type Follow, type Makers, Steps } from "./follow.js";
 import type { Launches } from "./launches.js";
@@ -86,9 +86,27 @@ function isOfLaunch({ regions }: Op): boolean {
 
 const restsOf = new WeakMap<Makers, readonly Value[]>();
 
-/** Decides first whether lengths are multiples of numbers: what decides more is made of that, and would be decided again behind it. */
-export function decideRests(follow: Follow, makers: Makers): void {
-  for (const v of restsIn(makers)) follow.numbers.decided(follow.of(v));
+/**
+ * Decides first whether lengths are multiples of numbers: what decides more is made of that, and would be decided again behind it.
+ * @param within where that is asked; null: anywhere
+ */
+export function decideRests(follow: Follow, makers: Makers, within: readonly Region[] | null = null): void {
+  const rests = restsIn(makers);
+  const asked = within === null ? rests : within.flatMap((region) => madeIn(region).filter((v) => rests.includes(v)));
+  for (const v of asked) follow.numbers.decided(follow.of(v));
+}
+
+const madeBy = new WeakMap<Region, readonly Value[]>();
+
+/** Values that ops in a region make. */
+function madeIn(region: Region): readonly Value[] {
+  let made = madeBy.get(region);
+  if (made === undefined) {
+    const all: Value[] = [];
+    walk(region, (op) => void all.push(...op.results));
+    madeBy.set(region, (made = all));
+  }
+  return made;
 }
 
 /** Whether dimensions, or parts of them, are multiples of numbers. */
