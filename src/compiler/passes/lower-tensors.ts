@@ -3,7 +3,7 @@
  *
  * A tensor becomes a function from an element's local index to code that computes it, so elementwise work, broadcasts and
  * arrangements fuse into their user, on the peers' side too: what is computed from memory that peers can reach is computed
- * by whoever reads it. Memory appears only where a value is needed again in another loop, where peers must read what was
+ * by whoever reads it, unless the conversion says that values travel that have fewer bytes (`narrow`). Memory appears only where a value is needed again in another loop, where peers must read what was
  * folded or multiplied, and where a product reads a value many times. Changes of layout: `support/tensor-conversions.ts`;
  * what is stored, and by whom: `support/tensor-memory.ts`.
  *
