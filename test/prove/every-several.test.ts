@@ -156,11 +156,15 @@ describe("twins of several products, which are wrong", () => {
       expect(everyLength(kernel, SHORT(2))).toMatchObject({ answer: { holds: true }, ordering: { holds: true } });
   });
 
-  it.each(twinsOf(meanwhile))("gathered meanwhile, %s: are refuted at some shape, and never proved for every length", (_, make, reason) => {
+  /** Each mistake in one of the kernels; with `COLLC_TESTS=all` in both. */
+  const inTurns = (twins: ReturnType<typeof twinsOf>, first: number): typeof twins =>
+    twins.filter((_, i) => isAll || i % 2 === first);
+
+  it.each(inTurns(twinsOf(meanwhile), 0))("gathered meanwhile, %s: are refuted at some shape, and never proved for every length", (_, make, reason) => {
     executions.expectWrong(make(), reason);
   }); // prettier-ignore
 
-  it.each(twinsOf(before))("gathered before, %s: are refuted at some shape, and never proved for every length", (_, make, reason) => {
+  it.each(inTurns(twinsOf(before), 1))("gathered before, %s: are refuted at some shape, and never proved for every length", (_, make, reason) => {
     executions.expectWrong(make(), reason);
   }); // prettier-ignore
 });
