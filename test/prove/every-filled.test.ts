@@ -10,7 +10,18 @@ import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
-import { changed, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
+import {
+  changed,
+  dropped,
+  Executions,
+  from,
+  moved,
+  onBuffer,
+  relaxed,
+  type Twin,
+  variantOf,
+  withAttributes,
+} from "./twins.js";
 
 const LAYOUTS = "a: T[m, k] sharded(0), b: T[k, n] sharded(1)";
 
@@ -79,16 +90,6 @@ function ops(inRoles: boolean, name: Op["name"], is: Is = () => true): Op[] {
 }
 
 const twin = (targets: readonly Op[], edit: (op: Op) => readonly Op[]): Kernel => changed(executed, targets, edit);
-const dropped = (): readonly Op[] => [];
-const relaxed = (op: Op): readonly Op[] => withAttributes(op, { order: "relaxed" });
-const on =
-  (buffer: string): Is =>
-  (op) =>
-    op.attributes["buffer"] === buffer;
-const from =
-  (buffer: string): Is =>
-  (op) =>
-    op.attributes["from"] === buffer;
 
 /** An op with the number of the other of two in an operand, which is one of them. */
 function other(op: Op, operand: number): readonly Op[] {
@@ -125,7 +126,11 @@ const endsSent = (): Op[] => [
   ),
 ];
 const ends = (): Op[] =>
-  ops(false, "store", (op) => on("gathered")(op) && takenFrom(op)?.name === "packet_load" && isOfOne(takenFrom(op)!));
+  ops(
+    false,
+    "store",
+    (op) => onBuffer("gathered")(op) && takenFrom(op)?.name === "packet_load" && isOfOne(takenFrom(op)!),
+  );
 
 /** Whether something in an op is of a kind. */
 const has =
@@ -149,19 +154,19 @@ const sends = (): Op[] => ops(false, "packet_store");
 
 const TWINS: readonly Twin[] = [
   // Blocks meet between what they take and what they multiply.
-  ["blocks that wait for no other before they multiply", () => twin(ops(false, "wait", on("flags")), dropped), /nobody waits for it/],
-  ["blocks that wait for others without order", () => twin(ops(false, "wait", on("flags")), relaxed), /nothing orders/],
-  ["blocks of which others are told without order", () => twin(ops(false, "signal", on("flags")), relaxed), /nothing orders/],
-  ["blocks that wait for themselves alone", () => twin(ops(false, "wait", on("flags")), (op) => [{ ...op, operands: op.operands.map((v, i) => (i === 1 ? ops(false, "signal", on("flags"))[0]!.operands[1]! : v)) }]), /nothing orders/],
+  ["blocks that wait for no other before they multiply", () => twin(ops(false, "wait", onBuffer("flags")), dropped), /nobody waits for it/],
+  ["blocks that wait for others without order", () => twin(ops(false, "wait", onBuffer("flags")), relaxed), /nothing orders/],
+  ["blocks of which others are told without order", () => twin(ops(false, "signal", onBuffer("flags")), relaxed), /nothing orders/],
+  ["blocks that wait for themselves alone", () => twin(ops(false, "wait", onBuffer("flags")), (op) => [{ ...op, operands: op.operands.map((v, i) => (i === 1 ? ops(false, "signal", onBuffer("flags"))[0]!.operands[1]! : v)) }]), /nothing orders/],
   ["blocks that tell of what their threads have not done", () => twin(ops(false, "block_sync").slice(0, 1), dropped), /nothing orders/],
   ["blocks that multiply before they take", () => behindRoles(has("packet_load")), /nothing orders/],
-  ["blocks that tell others behind their tiles", () => behindRoles(has("signal", on("flags"))), /what comes behind tiles/],
+  ["blocks that tell others behind their tiles", () => behindRoles(has("signal", onBuffer("flags"))), /what comes behind tiles/],
   // What is taken is what was sent, and lies in its place.
   ["packets in other slots", () => twin(sends(), (op) => moved(op, SLOT, 1)), /that nobody stores/],
   ["packets that one rank gets twice", () => twin(sends().filter((_, i) => i % 2 === 0), (op) => other(op, PEER)), /peers go with the block in another way/],
   ["packets to one rank alone", () => twin(sends().filter((_, i) => i % 2 === 0), dropped), /peers go with the block in another way/],
-  ["packets of other rows", () => twin(ops(false, "load", on("a")), (op) => moved(op, 0, 1)), /where vectors begin/],
-  ["packets that lie in another place", () => twin(ops(false, "store", on("gathered")), (op) => moved(op, 1, 1)), /where vectors begin/],
+  ["packets of other rows", () => twin(ops(false, "load", onBuffer("a")), (op) => moved(op, 0, 1)), /where vectors begin/],
+  ["packets that lie in another place", () => twin(ops(false, "store", onBuffer("gathered")), (op) => moved(op, 1, 1)), /where vectors begin/],
   ["packets of which single ones lie in another place", () => twin(ends(), (op) => moved(op, 1, 1)), /may leave 'gathered'/],
   ["single packets of other elements", () => twin(endsSent(), (op) => moved(op, 0, -1)), /counted from below 0|may leave|of elements/],
   ["packets of a rank that lie where another's are", () => twin(partsTaken().slice(0, 1), (op) => other(op, 0)), /of elements farther away/],
@@ -169,16 +174,16 @@ const TWINS: readonly Twin[] = [
   ["rows of which the end is not kept", () => twin(ends(), dropped), /before it is written/],
   ["rows of which the end is not sent", () => twin(sends().filter((op) => op.operands[0]!.type.kind === "scalar"), dropped), /read that nothing is made of/],
   ["rows of which the end is sent to one rank alone", () => twin(sends().filter((op, i) => op.operands[0]!.type.kind === "scalar" && i % 2 === 0), dropped), /peers go with the block in another way/],
-  ["vectors of which one is not kept", () => twin(ops(false, "store", (op) => on("gathered")(op) && takenFrom(op)?.name === "packet_load" && !isOfOne(takenFrom(op)!)).slice(0, 1), dropped), /has gaps/],
+  ["vectors of which one is not kept", () => twin(ops(false, "store", (op) => onBuffer("gathered")(op) && takenFrom(op)?.name === "packet_load" && !isOfOne(takenFrom(op)!)).slice(0, 1), dropped), /has gaps/],
   // Slots are used again when they may.
   ["packets of all launches in one copy", () => twin(PACKETS.flatMap((name) => ops(false, name)), (op) => withAttributes(op, { odd: op.attributes["even"]! })), /nothing orders/],
-  ["launches that nobody waits for", () => twin(ops(false, "wait", on("began")), relaxed), /nothing orders/],
+  ["launches that nobody waits for", () => twin(ops(false, "wait", onBuffer("began")), relaxed), /nothing orders/],
   // What is multiplied is what was taken.
   ["a tile of other rows", () => twin(ops(true, "copy_tile", from("gathered")), (op) => moved(op, 0, 1)), /another place/],
   ["a tile of the rank's own rows", () => twin(ops(true, "copy_tile", from("gathered")), (op) => withAttributes(op, { from: "a" })), /tiles whose number is not known/],
   ["a slice of another place in the depth", () => twin(ops(true, "copy_tile", from("gathered")), (op) => moved(op, 1, 8)), /left factor is not of its place/],
   ["a stage that is multiplied before it is full", () => twin(ops(true, "ring_wait"), dropped), /'mma'/],
-  ["an element that is stored in another place", () => twin(ops(true, "store", on("c")), (op) => moved(op, 1, 1)), /another place/],
+  ["an element that is stored in another place", () => twin(ops(true, "store", onBuffer("c")), (op) => moved(op, 1, 1)), /another place/],
   ["pieces that nobody waits for", () => twin(ops(true, "wait"), dropped), /'wait' is missing/],
 ]; // prettier-ignore
 

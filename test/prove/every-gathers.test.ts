@@ -11,7 +11,18 @@ import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
 import { edited } from "./mutants.js";
-import { changed, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
+import {
+  changed,
+  dropped,
+  Executions,
+  from,
+  moved,
+  onBuffer,
+  relaxed,
+  type Twin,
+  variantOf,
+  withAttributes,
+} from "./twins.js";
 
 const LAYOUTS = "a: T[m, k] sharded(0), b: T[k, n] sharded(1)";
 
@@ -73,16 +84,6 @@ function ops(role: number | null, name: Op["name"], is: Is = () => true): Op[] {
 }
 
 const twin = (targets: readonly Op[], edit: (op: Op) => readonly Op[]): Kernel => changed(executed, targets, edit);
-const dropped = (): readonly Op[] => [];
-const relaxed = (op: Op): readonly Op[] => withAttributes(op, { order: "relaxed" });
-const onBuffer =
-  (buffer: string): Is =>
-  (op) =>
-    op.attributes["buffer"] === buffer;
-const from =
-  (buffer: string): Is =>
-  (op) =>
-    op.attributes["from"] === buffer;
 const fn =
   (name: string): Is =>
   (op) =>

@@ -10,7 +10,7 @@ import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
-import { changed, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
+import { changed, dropped, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
 
 const LAYOUTS = "a: T[m, k] sharded(1), b: T[k, n] sharded(0)";
 
@@ -69,7 +69,6 @@ function ops(kernel: Kernel, inRoles: boolean, name: Op["name"], is: (op: Op) =>
 const sends = (kernel: Kernel, which: (i: number) => boolean = () => true): Op[] =>
   ops(kernel, true, "packet_store").filter((_, i) => which(i));
 const isFirst = (i: number): boolean => i % 2 === 0;
-const dropped = (): readonly Op[] => [];
 const to =
   (buffer: string) =>
   (op: Op): boolean =>

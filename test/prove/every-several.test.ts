@@ -9,7 +9,7 @@ import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
-import { changed, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
+import { changed, dropped, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
 
 const THREE = `x: T[m, k] sharded(0), wq: T[k, n] sharded(1), wk: T[k, kv] sharded(1), wv: T[k, kv] sharded(1)) -> (q: T[m, n] sharded(1), key: T[m, kv] sharded(1), value: T[m, kv] sharded(1)) {
   let all = all_gather(x)
@@ -108,7 +108,6 @@ const exchanged =
   (key: "buffer" | "from", a: string, b: string) =>
   (op: Op): readonly Op[] =>
     withAttributes(op, { [key]: op.attributes[key] === a ? b : a });
-const dropped = (): readonly Op[] => [];
 
 /** Twins of either kernel. */
 const twinsOf = (kernel: Kernel): readonly Twin[] => [

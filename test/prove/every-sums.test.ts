@@ -12,7 +12,7 @@ import { everyLength, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { isAll } from "../scope.js";
 import { edited } from "./mutants.js";
-import { changed, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
+import { changed, dropped, Executions, moved, type Twin, variantOf, withAttributes } from "./twins.js";
 
 const LAYOUTS = "a: T[m, k] sharded(1), b: T[k, n] sharded(0)";
 
@@ -70,7 +70,6 @@ function ops(kernel: Kernel, role: number | null, name: Op["name"], is: Is = () 
   return found;
 }
 
-const dropped = (): readonly Op[] => [];
 const to =
   (buffer: string): Is =>
   (op) =>

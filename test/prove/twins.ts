@@ -82,3 +82,21 @@ export function moved(op: Op, operand: number, by: number): readonly Op[] {
 export const withAttributes = (op: Op, attributes: Op["attributes"]): readonly Op[] => [
   { ...op, attributes: { ...op.attributes, ...attributes } },
 ];
+
+/** Leaves an op out. */
+export const dropped = (): readonly Op[] => [];
+
+/** A flag that orders nothing. */
+export const relaxed = (op: Op): readonly Op[] => withAttributes(op, { order: "relaxed" });
+
+/** Whether an op is one on a buffer. */
+export const onBuffer =
+  (buffer: string) =>
+  (op: Op): boolean =>
+    op.attributes["buffer"] === buffer;
+
+/** Whether it copies from one. */
+export const from =
+  (buffer: string) =>
+  (op: Op): boolean =>
+    op.attributes["from"] === buffer;

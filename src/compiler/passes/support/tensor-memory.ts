@@ -21,6 +21,12 @@ interface Counting {
 type Placement = (index: Index) => Index;
 const SAME: Placement = (index) => index;
 
+/** So many indices of a dimension for each place. */
+interface Slice {
+  readonly dim: number;
+  readonly length: Extent;
+}
+
 export class TensorMemory {
   buffers: readonly Buffer[];
   private tensors = 0;
@@ -142,37 +148,46 @@ export class TensorMemory {
       at.tiles(t.shape.with(dim, length), (i) => body(at.replaced(i, dim, (v) => at.index("add", v, start))));
       return;
     }
-    const whole = partition.kind === "chunks" ? productOf(t.shape) : t.shape[partition.dim]!;
-    const piece = partition.kind === "chunks" ? pieceOf(whole, group.size) : partition.length;
-    const start = at.index("min", at.index("mul", at.place(group), at.extent(piece)), at.extent(whole));
-    const end = at.index("min", at.index("add", start, at.extent(piece)), at.extent(whole));
-    if (partition.kind === "chunks") {
-      at.loop("tiles", [[start, end]], ([n]) => body(at.unfold(n!, t.shape)));
-      return;
-    }
-    const bounds = t.shape.map((e, d) =>
-      d === partition.dim ? ([start, end] as const) : ([at.constant(0), at.extent(e)] as const),
-    );
-    at.loop("tiles", bounds, body);
+    if (partition.kind === "slices") return this.slice(t, partition, at.place(group), body);
+    const whole = productOf(t.shape);
+    const bounds = this.pieceAt(at.place(group), pieceOf(whole, group.size), whole);
+    at.loop("tiles", [bounds], ([n]) => body(at.unfold(n!, t.shape)));
   }
 
-  /** Runs over the elements that each rank of a group has, where each has so many indices of a dimension, with the rank and where its elements begin. */
-  partsOfRanks(
+  /** What the place has of so many, of which each place has as many, as far as there are any. */
+  private pieceAt(place: Value, each: Extent, whole: Extent): readonly [start: Value, end: Value] {
+    const { at } = this;
+    const start = at.index("min", at.index("mul", place, at.extent(each)), at.extent(whole));
+    return [start, at.index("min", at.index("add", start, at.extent(each)), at.extent(whole))];
+  }
+
+  /** Runs over the elements that a place has, where each has so many indices of a dimension. */
+  private slice(
     { shape }: Pick<LocalTensor, "shape">,
+    { dim, length }: Slice,
+    place: Value,
+    body: (index: Index) => void,
+  ): void {
+    const { at } = this;
+    const own = this.pieceAt(place, length, shape[dim]!);
+    at.loop(
+      "tiles",
+      shape.map((e, d) => (d === dim ? own : ([at.constant(0), at.extent(e)] as const))),
+      body,
+    );
+  }
+
+  /** Runs over the elements that each rank of a group has, with the rank and where its elements begin. */
+  partsOfRanks(
+    t: Pick<LocalTensor, "shape">,
     group: RankGroup,
-    { dim, length }: { readonly dim: number; readonly length: Extent },
+    slice: Slice,
     body: (index: Index, peer: Value, begin: Value) => void,
   ): void {
     const { at } = this;
     at.loop("ranks", [[at.constant(0), at.constant(group.size)]], ([place]) => {
-      const [whole, each] = [at.extent(shape[dim]!), at.extent(length)];
-      const begin = at.index("mul", place!, each);
-      const first = at.index("min", begin, whole);
-      const end = at.index("min", at.index("add", first, each), whole);
-      const bounds = shape.map((e, d) =>
-        d === dim ? ([first, end] as const) : ([at.constant(0), at.extent(e)] as const),
-      );
-      at.loop("tiles", bounds, (i) => body(i, at.member(group, place!), begin));
+      const begin = at.index("mul", place!, at.extent(slice.length));
+      this.slice(t, slice, place!, (i) => body(i, at.member(group, place!), begin));
     });
   }
 
