@@ -81,7 +81,7 @@ ${edgesOf(expert())}
 \`\`\`
 
 Not fused: what comes out the same on every rank, which would be a summand of each, and concatenations of that with a rank's own. Where several whole tensors of
-a rank make one that is reduced, all of them would travel: the verdict counts that, and mostly leaves them apart.
+a rank make one that is reduced, that one is rounded to its dtype and travels, but in packets, which carry all of them: those are for few elements.
 
 Two neighbours become one program where that is a graph, and where the model of the machine says that it is faster than both apart.
 Every edge beside a conversion has a verdict with its reason and both times. What "apart" is made of:

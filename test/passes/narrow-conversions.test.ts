@@ -30,6 +30,14 @@ const PROGRAMS: Readonly<Record<string, { readonly text: string; readonly barrie
     text: "collective f(a: bf16[n] partial(sum), r: bf16[n] replicated) -> y: bf16[n] replicated {\n  y = all_reduce(a * 0.5) + r\n}\n",
     barrier: 2 + 2,
   },
+  "a product of what each rank has a row of, on all ranks": {
+    text: "collective f(a: bf16[world, n] sharded(0), b: bf16[world, n] sharded(0)) -> y: bf16[1, n] replicated {\n  y = all_reduce(sum(a * b, dim: 0))\n}\n",
+    barrier: 2 + 2,
+  },
+  "a product of what each rank has a row of, scattered": {
+    text: "collective f(a: bf16[world, n] sharded(0), b: bf16[world, n] sharded(0)) -> y: bf16[1, n] sharded(1) {\n  y = reduce_scatter(sum(a * b, dim: 0), dim: 1)\n}\n",
+    barrier: 2,
+  },
 };
 
 function compiled(text: string, mapping: Partial<PassOptions>, ranks = RANKS): CompileResult {

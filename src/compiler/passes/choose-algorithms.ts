@@ -23,14 +23,14 @@ import { type Layout, printLayout } from "../types/layout.js";
 import { groupOf } from "./support/element-builder.js";
 import { changeBetween } from "./support/tensor-conversions.js";
 import { ELEMENTWISE, TensorUses } from "./support/tensor-uses.js";
-import { keepsPlaces } from "./support/unmoved.js";
+import { carriedFrom } from "./support/unmoved.js";
 import type { PassOptions } from "./options.js";
 
 type Choice = Pick<PassOptions, "algorithm" | "ranksPerDomain" | "protocol">;
 
 export function chooseAlgorithms(kernel: Kernel, options: Choice): Kernel {
   const uses = new TensorUses(kernel);
-  const computed = new Set(kernel.body.ops.filter((op) => ELEMENTWISE.has(op.name)).flatMap((op) => op.results));
+  const computed = carriedFrom(kernel, (op) => ELEMENTWISE.has(op.name));
   const isNarrow = (op: Op): boolean =>
     op.name === "convert" &&
     options.protocol === "barrier" &&
@@ -90,13 +90,7 @@ function waysOf(op: Op, kernel: Kernel): "open" | { readonly why: string } | nul
 
 /** Whether a value is a product's, or computed of its elements one by one. */
 function isOfProduct(v: Value, kernel: Kernel): boolean {
-  const found = new Set<Value>();
-  for (const op of kernel.body.ops) {
-    const { name, operands, results } = op;
-    const isCarried = (): boolean => ELEMENTWISE.has(name) || keepsPlaces(op, kernel);
-    if (name === "matmul" || (operands.some((o) => found.has(o)) && isCarried())) found.add(results[0]!);
-  }
-  return found.has(v);
+  return carriedFrom(kernel, (op) => op.name === "matmul").has(v);
 }
 
 function decided(op: Op, kernel: Kernel, { algorithm: chosen, ranksPerDomain }: Choice): Op {

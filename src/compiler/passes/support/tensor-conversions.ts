@@ -216,9 +216,12 @@ class ConversionAlong {
       });
     }
     if (algorithm === "two_shot" && !source.isReachable) {
-      const length = shape.length === 1 ? pieceOf(shape[0]!, this.group.size) : extent("ceildiv", shape[0]!, this.group.size); // prettier-ignore
-      const owned: Partition = { kind: "slices", dim: 0, length, isExact: false, axis: this.axis };
-      return this.throughStages(source, dtype, op, to, shape, 0, length, owned);
+      // One element is nothing to divide: the dimension is the first of more.
+      const dim = Math.max(0, shape.findIndex((n) => n !== 1)); // prettier-ignore
+      const isRun = shape.slice(dim + 1).every((n) => n === 1);
+      const length = isRun ? pieceOf(shape[dim]!, this.group.size) : extent("ceildiv", shape[dim]!, this.group.size);
+      const owned: Partition = { kind: "slices", dim, length, isExact: false, axis: this.axis };
+      return this.throughStages(source, dtype, op, to, shape, dim, length, owned);
     }
     const held = this.memory.withinReach(source, dtype);
     const spread = algorithm === "two_shot" && to.kind === "replicated" ? this.partitionOf(shape, this.axis) : null;

@@ -261,7 +261,12 @@ export class TensorMemory {
   /** Whether an element has fewer bytes than what it is computed from: that is several tensors, or one of a wider dtype. */
   isOfMoreBytes(t: LocalTensor, dtype: DType = memoryDType(t)): boolean {
     if (t.buffer !== null) return false;
-    const sizesOf = (shape: readonly Extent[]): string => shape.map(printExtent).sort().join();
+    const sizesOf = (shape: readonly Extent[]): string =>
+      shape
+        .filter((n) => n !== 1)
+        .map(printExtent)
+        .sort()
+        .join();
     // What has fewer elements, as a number for each row, hardly travels.
     const isOfEach = (name: string): boolean =>
       !this.same.has(name) && sizesOf(this.buffers.find((b) => b.name === name)!.shape) === sizesOf(t.shape);

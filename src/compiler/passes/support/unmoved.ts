@@ -4,6 +4,7 @@
  * result is the operand's element there, and only the layout says that it is to be reduced.
  */
 import type { Kernel, Op, Value } from "../../ir/module.js";
+import { ELEMENTWISE } from "./tensor-uses.js";
 import type { TensorType } from "./tensor-values.js";
 import { type Extent, sameExtent } from "../../types/extent.js";
 import { hasAxes, localShapeOf, placementsOf } from "../../types/mesh.js";
@@ -31,4 +32,14 @@ export function keepsPlaces(op: Op, kernel: Kernel): boolean {
   if (op.name !== "reshape") return isFoldOverRanks(op, kernel);
   const local = ({ type }: Value): Extent[] => localShapeOf((type as TensorType).shape, (type as TensorType).layout, kernel.mesh, kernel.world); // prettier-ignore
   return dimsIn(local(op.operands[0]!), local(op.results[0]!)) !== null;
+}
+
+/** What some ops make, and what is computed of that element by element. */
+export function carriedFrom(kernel: Kernel, begins: (op: Op) => boolean): ReadonlySet<Value> {
+  const found = new Set<Value>();
+  for (const op of kernel.body.ops) {
+    const isCarried = (): boolean => ELEMENTWISE.has(op.name) || keepsPlaces(op, kernel);
+    if (begins(op) || (op.operands.some((o) => found.has(o)) && isCarried())) for (const v of op.results) found.add(v);
+  }
+  return found;
 }
