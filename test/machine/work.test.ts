@@ -37,6 +37,25 @@ const compiled = (file: string, ranks: number): ReturnType<typeof compile> =>
     resolve: importsFromDisk,
   });
 
+describe("of many iterations that go to one rank after the other, those that are looked at go to each as often", () => {
+  for (const ranks of [2, 3, 4])
+    for (const name of ["all_reduce", "all_gather", "reduce_scatter"])
+      test(`${name}, ${ranks} ranks`, () => {
+        const file = join(KERNELS, `${name}.coll`);
+        const options = { file, ranks, dtype: "bf16", resolve: importsFromDisk, library: libraryFromDisk } as const;
+        const { considered } = compile(readFileSync(file, "utf8"), options);
+        const sending = considered.filter((way) => way.name.endsWith("one_shot+packets") || way.name.endsWith("pull+packets")); // prettier-ignore
+        expect(sending.length).toBeGreaterThan(0);
+        for (const { compiled: way } of sending)
+          for (let n = 2 ** 19; n < 2 ** 21; n += 31 * 4096) {
+            const dims = { n: n - (n % (64 * ranks)) };
+            const { stretches } = workOfRank(way.kernel!, 0, dims);
+            const sent = Array.from({ length: ranks - 1 }, (_, p) => stretches.reduce((all, s) => all + s.stored[p + 1]!, 0)); // prettier-ignore
+            expect(Math.max(...sent) / Math.min(...sent), JSON.stringify(dims)).toBeLessThan(1.1);
+          }
+      });
+});
+
 describe("bytes from rank to rank are those of the rank level", () => {
   for (const file of MOVED)
     test(file, () => {

@@ -13,7 +13,7 @@ import type { Span } from "../source.js";
 import { productOps } from "../machine/op-facts.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { isOfIndices, iterationsOf, KnownValues, MANY_ITERATIONS, NeedsIterations } from "../machine/iterations.js";
+import { isOfIndices, iterationsOf, KnownValues, manyIterations, NeedsIterations } from "../machine/iterations.js";
 
 /** Bytes that one line of the program moves, in one stretch between two points of synchronisation. */
 export interface Move {
@@ -202,8 +202,7 @@ class Counter {
     const isOrdered = this.synchronises(op);
     if (total > 1 && !isOrdered && this.taken(body, weight * total)) return this.folds(op, weight * total);
     // Loops over ranks are gone through rank by rank: each has memory of its own.
-    const most = Math.max(MANY_ITERATIONS.most, this.kernel.world);
-    const iterations = iterationsOf(ranges, !isOrdered, { ...MANY_ITERATIONS, most });
+    const iterations = iterationsOf(ranges, !isOrdered, manyIterations(this.kernel.world));
     this.isSampled ||= iterations.length < total;
     for (const iteration of iterations) {
       body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));

@@ -10,7 +10,8 @@ export class AwaitedRows {
   parts = 0;
   /** The part of a block's tiles that come before the first one that waits, and of all that is sent what that waits for; null if none waits. */
   private first: { readonly before: number; readonly comes: number } | null = null;
-  private hasOwn = false;
+  /** Whether, in a launch of one round, some blocks have tiles of this rank's own. */
+  private isSplit = false;
 
   /** @param grid blocks of the launch @param others ranks whose rows come */
   constructor(
@@ -22,14 +23,15 @@ export class AwaitedRows {
   tile(number: number, tiles: number, before: number): void {
     const parts = Math.max(1, this.parts);
     this.parts = 0;
+    const isOneRound = tiles <= this.grid;
     if (this.waits === before) {
-      this.hasOwn = true;
+      this.isSplit ||= isOneRound;
       return;
     }
     const part = Math.floor(number / this.grid) / Math.ceil(tiles / this.grid);
     if (this.first !== null && part >= this.first.before) return;
     // Blocks of one round wait for the same part of all ranks, others for one rank after the other.
-    const ranks = tiles <= this.grid ? this.others : (this.waits - before) / parts;
+    const ranks = isOneRound ? this.others : (this.waits - before) / parts;
     this.first = { before: part, comes: Math.min(1, ranks / Math.max(1, this.others)) / parts };
   }
 
@@ -44,7 +46,7 @@ export class AwaitedRows {
     const { before, comes } = this.first;
     const first = together(moved, comes, product, before);
     // Blocks of one round load what they share at two times: those with tiles of this rank's own first.
-    if (before === 0 && this.hasOwn) first.loaded[rank]! += product.loaded[rank]!;
+    if (before === 0 && this.isSplit) first.loaded[rank]! += product.loaded[rank]!;
     return [first, together(moved, 1 - comes, product, 1 - before)];
   }
 }

@@ -11,9 +11,29 @@ export type Known = number | "loop" | "data";
 /** Thrown inside a loop that was taken as a whole where its variable decides something; it is then gone through. */
 export class NeedsIterations extends Unwinding {}
 
-/** Most iterations that are looked at one by one; of more, as many as `picked` are picked evenly, and each stands for its neighbours. */
-export const MANY_ITERATIONS = { most: 512, picked: 128 } as const;
-export const FEW_ITERATIONS = { most: 16, picked: 8 } as const;
+/** How many iterations are looked at one by one at most; of more, `picked` are picked evenly, and each stands for its neighbours. */
+export interface Picking {
+  readonly most: number;
+  readonly picked: number;
+  /** Iterations after which the same is often done again, as one rank is sent something: each place among so many is picked as often. */
+  readonly period: number;
+}
+
+/** Worlds of which each rank has its share of a few iterations. */
+const SMALL_WORLD = 8;
+const FEW = 8;
+
+/** Where lengths are compared. */
+export function fewIterations(world: number): Picking {
+  if (world > SMALL_WORLD) return { most: 2 * FEW, picked: FEW, period: 1 };
+  const picked = Math.ceil(FEW / world) * world;
+  return { most: Math.max(2 * FEW, picked * world), picked, period: world };
+}
+
+/** Where what moves is told. */
+export function manyIterations(world: number): Picking {
+  return { most: Math.max(512, world), picked: Math.ceil(128 / world) * world, period: world };
+}
 
 /** Multiples of it lie as evenly between whole numbers as any do. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
@@ -31,25 +51,30 @@ export interface Iteration {
 export function iterationsOf(
   ranges: readonly (readonly [lo: number, hi: number])[],
   mayPick: boolean,
-  { most, picked }: { readonly most: number; readonly picked: number } = MANY_ITERATIONS,
+  { most, picked, period }: Picking,
 ): Iteration[] {
   const lengths = ranges.map(([lo, hi]) => Math.max(0, hi - lo));
   const total = lengths.reduce((a, b) => a * b, 1);
   const isPicked = mayPick && total > most;
   const count = isPicked ? picked : total;
   const last = lengths.at(-1) ?? 1;
+  const weight = total / count;
+  const pick = (place: number): Iteration => ({ values: valuesAt(ranges, lengths, place), weight });
+  if (!isPicked) return Array.from({ length: count }, (_, i) => pick(i));
   // Of several variables, evenly in all but the last, and in the last: what one part after the other of it does is picked as often as it is done.
-  if (isPicked && last > 1 && total > last)
+  if (last > 1 && total > last)
     return Array.from({ length: count }, (_, i) => {
       const outer = Math.floor(((i + 0.5) * total) / last / count);
       const inner = Math.floor((((i + 0.5) * GOLDEN) % 1) * last);
-      return { values: valuesAt(ranges, lengths, outer * last + inner), weight: total / count };
+      return pick(outer * last + inner);
     });
+  // One of each of equally many parts, not at the same place of each: what is done again after so many iterations would be picked always, or never.
   return Array.from({ length: count }, (_, i) => {
-    // Not at the same place of each part: iterations in order often go to one rank after the other.
-    const part = Math.floor(total / count);
-    const place = isPicked ? Math.floor((i * total) / count) + ((Math.floor(part / 2) + i) % part) : i;
-    return { values: valuesAt(ranges, lengths, place), weight: total / count };
+    const start = Math.ceil((i * total) / count);
+    const part = Math.ceil(((i + 1) * total) / count) - start;
+    const place = Math.floor((((i + 0.5) * GOLDEN) % 1) * part);
+    const aligned = part < period ? place : place - ((start + place - i) % period);
+    return pick(start + (aligned < 0 ? aligned + period : aligned));
   });
 }
 

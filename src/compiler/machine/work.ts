@@ -11,7 +11,7 @@ import { scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { AwaitedRows } from "./beside.js";
-import { FEW_ITERATIONS, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
+import { fewIterations, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
 import { productOps, tileBytes } from "./op-facts.js";
 import {
   copiesTiles,
@@ -434,7 +434,7 @@ class Counter {
     ranges: readonly (readonly [number, number])[],
     { each, path, total, isOrdered, isOfBlocks }: Iterating,
   ): void {
-    for (const iteration of iterationsOf(ranges, !isOrdered, FEW_ITERATIONS)) {
+    for (const iteration of iterationsOf(ranges, !isOrdered, fewIterations(this.kernel.world))) {
       const before = this.now;
       const waits = this.awaited?.waits ?? 0;
       body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));
