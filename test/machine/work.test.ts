@@ -16,6 +16,7 @@ import {
   type RankWork,
   workOfRank,
 } from "../../src/compiler/index.js";
+import { candidateOf } from "../../src/compiler/compiled.js";
 import { predict, predictCopies } from "../../src/compiler/machine/cost.js";
 import { type PassOptions, passOptionsFor } from "../../src/compiler/passes/options.js";
 import type { Copy } from "../../src/compiler/manifest-steps.js";
@@ -54,6 +55,29 @@ describe("of many iterations that go to one rank after the other, those that are
             expect(Math.max(...sent) / Math.min(...sent), JSON.stringify(dims)).toBeLessThan(1.1);
           }
       });
+});
+
+test.for([2, 3, 4])("more elements do not take less time, on %i ranks", (ranks) => {
+  const falls: string[] = [];
+  for (const name of [
+    "all_reduce/one_shot",
+    "all_reduce/two_shot",
+    "all_gather/push",
+    "reduce_scatter/pull",
+    "broadcast/relay",
+  ]) {
+    const { considered, machine } = compiled(`${name}.coll`, ranks);
+    for (const way of considered.map(candidateOf)) {
+      let before = 0;
+      for (let step = 0; step < 60; step++) {
+        const each = Math.round(2 ** (6 + step / 5)) * 64;
+        const seconds = predict(way.kernel, { n: each * ranks }, machine).total;
+        if (seconds < 0.93 * before) falls.push(`${way.name}, n = ${each * ranks}: ${seconds} after ${before}`);
+        before = seconds;
+      }
+    }
+  }
+  expect(falls).toEqual([]);
 });
 
 describe("bytes from rank to rank are those of the rank level", () => {

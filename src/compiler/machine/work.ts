@@ -22,6 +22,7 @@ import {
   type PreparedRegion,
 } from "./prepared.js";
 import { type Meeting, openStretch, type OpenStretch, type RankWork } from "./stretches.js";
+import { RowsOfBlocks } from "./rows.js";
 import { sharesOfTiles } from "./tiles.js";
 import { add, Arrivals, later, NONE, OWN, PACKETS, PEER, since, type Trips } from "./trips.js";
 
@@ -109,6 +110,8 @@ class Counter {
   private shares: ReadonlyMap<PreparedOp, number> = new Map();
   /** Iterations of that loop, if each block had as many as the first, over those that there are. */
   private unevenness = 1;
+  /** Rows that blocks have gone through. */
+  private readonly rows: RowsOfBlocks;
   private readonly hasPackets: boolean;
 
   constructor(
@@ -124,6 +127,7 @@ class Counter {
     this.depends = new Uint8Array(values);
     this.threads = kernel.blockThreads;
     this.stretches = [openStretch(kernel.world)];
+    this.rows = new RowsOfBlocks(grid);
     this.hasPackets = kernel.buffers.some(({ role }) => role === "packet");
   }
 
@@ -411,13 +415,16 @@ class Counter {
     const isOrdered = op.synchronises && !this.isBeside && !this.isConsuming;
     const { stretch } = this;
     const before = isOutermost && !this.isBeside ? this.touched() : null;
+    const others = isOfBlocks ? this.rows.goingOn(ranges[0]!) : null;
     // Terms of a sum that nothing is stored between are loaded several at a time.
-    const path = op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own;
+    const path = others?.iterations ?? (op.name === "reduce" ? Math.ceil(own / REDUCED_TOGETHER) : own);
+    const begin = this.now;
     const waits = this.awaited?.waits ?? 0;
     try {
       if (total <= 1 || isOrdered || !this.taken(body, each * total, path))
         this.eachIteration(body, ranges, { each, path, total, isOrdered, isOfBlocks });
       else if (isOfBlocks) this.awaited?.tile(0, total, waits);
+      if (isOfBlocks && !isOrdered) this.now = this.rows.ended(ranges[0]!, begin, this.now, path, others);
       if (before === null || stretch !== this.stretch) return;
       const after = this.touched();
       if (after.peers === before.peers) this.stretch.apart += after.own - before.own;

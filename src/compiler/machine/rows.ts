@@ -1,0 +1,39 @@
+/** Loops over blocks that go on where others have ended: rows fall to blocks by their number alone. */
+import { add, length, NONE, since, type Trips } from "./trips.js";
+
+type Rows = readonly [begin: number, end: number];
+
+/** What the busiest block has of a loop. */
+interface Share {
+  readonly iterations: number;
+  /** Where the first block has none: another one has these in place of so much of the loop before. */
+  readonly instead: Trips | null;
+}
+
+export class RowsOfBlocks {
+  /** Where the last loop has ended, and the path of one of its iterations. */
+  private last: { readonly end: number; readonly each: Trips } | null = null;
+
+  /** @param grid blocks of the launch */
+  constructor(private readonly grid: number) {}
+
+  /** Null for a loop that begins anew: the first block has no fewer iterations than others. */
+  goingOn([begin, end]: Rows): Share | null {
+    if (this.last?.end !== begin || begin % this.grid === 0) return null;
+    const iterations = Math.ceil(end / this.grid) - Math.ceil(begin / this.grid);
+    return iterations > 0 ? { iterations, instead: null } : { iterations: 1, instead: this.last.each };
+  }
+
+  /**
+   * Remembers a loop.
+   * @param before where the path was before it @param now and is behind so many iterations
+   * @returns where the longest path is behind it
+   */
+  ended([, end]: Rows, before: Trips, now: Trips, iterations: number, share: Share | null): Trips {
+    const all = since(now, before);
+    this.last = { end, each: add(NONE, all, 1 / iterations) };
+    if (share === null || share.instead === null) return now;
+    const more = Math.max(0, length(all) - length(share.instead));
+    return more === 0 ? before : add(before, all, more / length(all));
+  }
+}
