@@ -301,12 +301,25 @@ class Counter {
   /** Slots are stored to and loaded whole; what is not of an epoch is cleared, too. */
   private packet(op: PreparedOp, weight: number): void {
     const isLoad = op.name === "packet_load";
-    const owner = op.peer === null ? this.rank : this.values.deciding(op.peer);
-    if (owner === null) return;
-    const bytes = weight * SLOT_BYTES;
-    if (isLoad) this.stretch.loaded[owner]! += bytes;
-    if (!isLoad || op.attributes["format"] === "inverted") this.stretch.stored[owner]! += bytes;
-    if (!isLoad && owner !== this.rank) this.tells.add(owner);
+    for (const [owner, part] of this.ownersOf(op)) {
+      const bytes = part * weight * SLOT_BYTES;
+      if (isLoad) this.stretch.loaded[owner]! += bytes;
+      if (!isLoad || op.attributes["format"] === "inverted") this.stretch.stored[owner]! += bytes;
+      if (!isLoad && owner !== this.rank) this.tells.add(owner);
+    }
+  }
+
+  /**
+   * Whose memory an access is of, and what part of it. Where the rows of a product's tiles go to a rank each, every rank has as many: of a few
+   * tiles that are looked at, one would have more than its share. Nobody's where only the data knows.
+   */
+  private ownersOf({ peer }: PreparedOp): readonly (readonly [owner: number, part: number])[] {
+    const { world } = this.kernel;
+    if (peer === null) return [[this.rank, 1]];
+    if (this.isConsuming && this.depends[peer]! > 0)
+      return Array.from({ length: world }, (_, rank) => [rank, 1 / world] as const);
+    const owner = this.values.deciding(peer);
+    return owner === null || owner < 0 || owner >= world ? [] : [[owner, 1]];
   }
 
   private signal({ peer, buffer, attributes }: PreparedOp): void {
@@ -526,9 +539,8 @@ class Counter {
     const buffer = op.buffer!;
     if (op.name === "load" && buffer.role === "state") return this.values.set(op.results[0]!, 0);
     if (!isParameter(buffer) && buffer.role !== "scratch") return;
-    const owner = op.peer === null ? this.rank : this.values.deciding(op.peer);
-    if (owner === null || owner < 0 || owner >= this.kernel.world) return;
-    this.stretch[op.name === "store" ? "stored" : "loaded"][owner]! += weight * op.bytes;
+    const bytes = this.stretch[op.name === "store" ? "stored" : "loaded"];
+    for (const [owner, part] of this.ownersOf(op)) bytes[owner]! += part * weight * op.bytes;
   }
 
   private tile(op: PreparedOp, weight: number): void {
