@@ -202,4 +202,5 @@ export { isFasterAsBroadcast } from "./machine/messages.js";
 export { domainOf, isNear, isWhole, parseReach, type Reach } from "./machine/reach.js";
 export { type Architecture, architectureOf, ARCHITECTURES } from "./machine/architectures.js";
 export type { RankWork } from "./machine/stretches.js";
-export { gridOf, workOfRank } from "./machine/work.js";
+export { gridOf } from "./machine/rows.js";
+export { workOfRank } from "./machine/work.js";

@@ -16,7 +16,8 @@ import type { Machine, Sourced } from "./machines.js";
 import { ranksOfDomain, sampleDomains } from "./reach.js";
 import type { RankWork, Stretch } from "./stretches.js";
 import type { Trips } from "./trips.js";
-import { gridOf, workOfRank } from "./work.js";
+import { gridOf } from "./rows.js";
+import { workOfRank } from "./work.js";
 
 /** Seconds. Its terms are those of the rank that is done last. */
 export interface Prediction {

@@ -1,5 +1,13 @@
-/** Loops over blocks that go on where others have ended: rows fall to blocks by their number alone. */
+/** Blocks of a launch, and loops over rows that go on where others have ended: rows fall to blocks by their number alone. */
+import type { Kernel } from "../ir/module.js";
+import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { add, length, NONE, since, type Trips } from "./trips.js";
+
+/** Blocks of a launch, as the manifest's rule has it. @param limit fewer than the kernel's own most */
+export function gridOf(kernel: Pick<Kernel, "work" | "maxBlocks">, dims: DimValues, limit = Infinity): number {
+  const wanted = Math.max(1, ...kernel.work.map((e) => evaluateExtent(e, dims)));
+  return Math.max(1, Math.min(wanted, kernel.maxBlocks, limit));
+}
 
 type Rows = readonly [begin: number, end: number];
 

@@ -22,7 +22,7 @@ import {
   type PreparedRegion,
 } from "./prepared.js";
 import { type Meeting, openStretch, type OpenStretch, type RankWork } from "./stretches.js";
-import { RowsOfBlocks } from "./rows.js";
+import { gridOf, RowsOfBlocks } from "./rows.js";
 import { sharesOfTiles } from "./tiles.js";
 import { add, Arrivals, later, NONE, OWN, PACKETS, PEER, since, type Trips } from "./trips.js";
 
@@ -31,12 +31,6 @@ const MOST_MEETINGS = 10_000;
 /** Iterations of a sum that the C compiler has in flight together. */
 const REDUCED_TOGETHER = 4;
 const SLOT_BYTES = 16;
-
-/** Blocks of a launch, as the manifest's rule has it. @param limit fewer than the kernel's own most */
-export function gridOf(kernel: Pick<Kernel, "work" | "maxBlocks">, dims: DimValues, limit = Infinity): number {
-  const wanted = Math.max(1, ...kernel.work.map((e) => evaluateExtent(e, dims)));
-  return Math.max(1, Math.min(wanted, kernel.maxBlocks, limit));
-}
 
 /** How a loop is gone through. */
 interface Iterating {
