@@ -296,9 +296,8 @@ class Counter {
   private packet(op: PreparedOp, weight: number): void {
     const isLoad = op.name === "packet_load";
     for (const [owner, part] of this.ownersOf(op)) {
-      const bytes = part * weight * SLOT_BYTES;
-      if (isLoad) this.stretch.loaded[owner]! += bytes;
-      if (!isLoad || op.attributes["format"] === "inverted") this.stretch.stored[owner]! += bytes;
+      if (isLoad) this.stretch.loaded[owner]! += part * weight * SLOT_BYTES;
+      if (!isLoad || op.attributes["format"] === "inverted") this.stretch.stored[owner]! += part * weight * SLOT_BYTES;
       if (!isLoad && owner !== this.rank) this.tells.add(owner);
     }
   }
