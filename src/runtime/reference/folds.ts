@@ -3,6 +3,7 @@ import { InternalCompilerError, type Specification, U32 } from "../../compiler/i
 import { maximum, minimum, REDUCE } from "../../compiler/index.js";
 import { type Context, evaluateRows, evaluateWhole, specificationShape, wholeOf } from "./evaluate.js";
 import { PartialSums, type Rows, sumError, timesWhole, type Whole32, wrap } from "./logical.js";
+import { epsilonOf, isSharded } from "./over-ranks.js";
 import { startsOf } from "./starts.js";
 import { WIDE_STARTS, wideBinary, wideOf, wideRows } from "./wide.js";
 
@@ -10,7 +11,8 @@ type Fold = Extract<Specification, { kind: "fold" }>;
 
 /**
  * Rows of a fold. Sums of n float32 numbers err by at most (n - 1)·u·Σ|x| in any order; as rounding errors behave like a
- * random walk, 6·√n·u·s holds but once in 3·10^7 (see `LAMBDA`), where s bounds the partial sums, so the smaller is allowed.
+ * random walk, 6·√n·u·s holds but once in 3·10^7 (see `LAMBDA`), where s bounds the partial sums, so the smaller is allowed. What each rank folds
+ * of a dimension that lies over all of them is rounded before it is added to others'.
  */
 export function foldRows(s: Fold, c: Context, first: number, last: number, self: number): Rows {
   const own = specificationShape(s.a, c);
@@ -22,8 +24,9 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
   if (whole === "i64") return wideFold(s.fn, wideOf(rows), outer, length, inner);
   const values = new Float64Array(outer * inner);
   const error = new Float64Array(outer * inner);
-  const sizes =
-    rows.sizes === undefined || (s.fn !== "sum" && s.fn !== "mean") ? null : new Float64Array(outer * inner);
+  const isSum = s.fn === "sum" || s.fn === "mean";
+  const parts = isSum && whole === null ? partsOf(s, length, c) : null;
+  const sizes = isSum && (rows.sizes !== undefined || parts !== null) ? new Float64Array(outer * inner) : null;
   const start = whole === null ? 0 : startsOf(s.a, whole, c.manifest)(s.fn);
   for (let o = 0; o < outer; o++)
     for (let i = 0; i < inner; i++) {
@@ -38,12 +41,31 @@ export function foldRows(s: Fold, c: Context, first: number, last: number, self:
       }
       [values[to], error[to]] = foldOne(s.fn, length, (k) => [rows.values[at(k)]!, rows.error?.[at(k)] ?? 0]);
       if (sizes === null) continue;
-      for (let k = 0; k < length; k++) sizes[to] = sizes[to]! + rows.sizes![at(k)]!;
-      if (s.fn === "mean") sizes[to] = sizes[to]! / length;
+      const divisor = s.fn === "mean" ? length : 1;
+      if (rows.sizes !== undefined) {
+        for (let k = 0; k < length; k++) sizes[to] = sizes[to]! + rows.sizes[at(k)]! / divisor;
+        continue;
+      }
+      for (let from = 0; from < length; from += parts!.each) {
+        let part = 0;
+        for (let k = from; k < from + parts!.each; k++) part += rows.values[at(k)]! / divisor;
+        sizes[to] = sizes[to]! + Math.abs(part);
+      }
+      error[to] = error[to]! + parts!.epsilon * sizes[to]!;
     }
   const isExact =
     (whole !== null && error.every((e) => e === 0)) || ((s.fn === "min" || s.fn === "max") && rows.error === null);
   return { values, error: isExact ? null : error, copied: false, ...(sizes === null ? {} : { sizes }) };
+}
+
+/**
+ * Of a fold along a dimension that lies over the ranks, each rank folds a part, which is rounded once before ranks meet, as that of a product is.
+ * @returns how many indices each rank has, and the part that each may be off by; null where no rank has a part of its own
+ */
+function partsOf(s: Fold, length: number, c: Context): { readonly each: number; readonly epsilon: number } | null {
+  const { ranks } = c.manifest;
+  if (ranks === 1 || length === 0 || length % ranks !== 0 || !isSharded(s.a, s.dim, c)) return null;
+  return { each: length / ranks, epsilon: epsilonOf(s, c) };
 }
 
 function wideFold(fn: Fold["fn"], elements: BigInt64Array, outer: number, length: number, inner: number): Rows {

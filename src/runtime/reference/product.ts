@@ -1,6 +1,7 @@
 /** Matrix products in float64, blocked for the cache, with their error bound. */
-import { DTYPES, isCut, LAMBDA, partsOfSpecification, type Specification, U32 } from "../../compiler/index.js";
+import { DTYPES, LAMBDA, partsOfSpecification, type Specification, U32 } from "../../compiler/index.js";
 import { type Context, evaluateRows, evaluateWhole, keptRows, specificationShape, wholeOf } from "./evaluate.js";
+import { epsilonOf, isSharded } from "./over-ranks.js";
 import { type Rows, type Whole, wrap } from "./logical.js";
 import { spreadRows, sub } from "./views.js";
 import { wideOf, wideRows, wrapWide } from "./wide.js";
@@ -187,42 +188,6 @@ function isSplit(s: Extract<Specification, { kind: "matmul" }>, c: Context): boo
   return c.manifest.ranks > 1 && (isSharded(s.a, rankA - 1, c) || isSharded(s.b, rankB - 2, c));
 }
 
-/** Whether a dimension lies over the ranks, as far as the inputs say. */
-function isSharded(s: Specification, dim: number, c: Context): boolean {
-  let dims = c.known.sharded.get(s);
-  if (dims === undefined) c.known.sharded.set(s, (dims = new Map()));
-  let known = dims.get(dim);
-  if (known === undefined) dims.set(dim, (known = liesOverRanks(s, dim, c)));
-  return known;
-}
-
-function liesOverRanks(s: Specification, dim: number, c: Context): boolean {
-  switch (s.kind) {
-    case "input": {
-      const { layout } = c.manifest.inputs.find((t) => t.name === s.name)!;
-      return isCut(layout, dim);
-    }
-    case "matmul": {
-      const rank = specificationShape(s, c).length;
-      const own = (x: Specification): number => dim - rank + specificationShape(x, c).length;
-      return dim === rank - 1 ? isSharded(s.b, own(s.b), c) : isSharded(s.a, own(s.a), c);
-    }
-    case "permute":
-      return isSharded(s.a, s.order[dim]!, c);
-    case "reshape":
-      return specificationShape(s.a, c).some((_, d) => isSharded(s.a, d, c));
-    case "fold":
-      return dim !== s.dim && isSharded(s.a, dim, c);
-    default: {
-      const rank = specificationShape(s, c).length;
-      return partsOfSpecification(s).some((p) => {
-        const own = dim - rank + specificationShape(p, c).length;
-        return own >= 0 && isSharded(p, own, c);
-      });
-    }
-  }
-}
-
 /** The part of a product that one rank computes, and the sum of all parts' magnitudes. */
 class Parts {
   readonly values: Float64Array;
@@ -253,18 +218,6 @@ function rounded(rows: Rows, s: Specification, c: Context): Rows {
   const u = epsilonOf(s, c);
   if (rows.copied || u === 0) return rows;
   return { ...rows, error: rows.values.map((v, i) => (rows.error?.[i] ?? 0) + u * (rows.sizes?.[i] ?? Math.abs(v))) };
-}
-
-/** The epsilon of a value's dtype: that of what it is computed from, but for casts. @param known of what has been asked for */
-function epsilonOf(s: Specification, c: Context, known = new Map<Specification, number>()): number {
-  if (s.kind === "input") return DTYPES[c.manifest.inputs.find(({ name }) => name === s.name)!.dtype].epsilon;
-  if (s.kind === "cast" || s.kind === "rounded") return DTYPES[s.dtype].epsilon;
-  let epsilon = known.get(s);
-  if (epsilon === undefined) {
-    epsilon = Math.max(0, ...partsOfSpecification(s).map((part) => epsilonOf(part, c, known)));
-    known.set(s, epsilon);
-  }
-  return epsilon;
 }
 
 /** c[m, n] += a[:, p … p + depth] · b, with b the panel's rows. Four rows of b at a time keep c in registers longer. */
