@@ -76,6 +76,57 @@ describe("a ring with words between neighbours", () => {
   });
 });
 
+describe("a chain, in which each rank waits above the line that signals the next", () => {
+  const chain = (around: (step: string) => string): string => `collective chain(x: T[n] on(0)) -> y: T[n] replicated {
+    ${around(`
+      if rank > 0 { wait rank - 1 }
+      if rank == 0 { for i in tiles(n) { y[i] = x[i] } }
+      if rank < world - 1 {
+        for i in tiles(n) { y@(rank + 1)[i] = y[i] }
+        signal rank + 1
+      }`)}
+  }`;
+
+  it("hears of callers before it waits: behind the wait, ranks would wait in a circle", () => {
+    const text = chain((step) => step);
+    for (const ranks of [2, 4]) expect(syncOf(text, ranks)).toMatch(/^block all; if \{await \| \}; if \{tiles/);
+    expectRight(text, 4, { n: 500 });
+  });
+
+  it("in pieces does so before the first", () => {
+    const text = chain((step) => `for k in 0..3 { ${step.replaceAll("tiles(n)", "tiles(chunk(n, k, 3))")} }`);
+    for (const ranks of [2, 3]) expect(syncOf(text, ranks)).toMatch(/^serial \{if \{block all \| \}; if \{await/);
+    expectRight(text, 3, { n: 500 });
+  });
+
+  it("again over the same elements is in order, pass by pass", () => {
+    const text = chain((step) => `for k in 0..2 { ${step} }`);
+    expectRight(text, 3, { n: 500 });
+    expect(syncOf(text, 3)).toMatch(/^serial \{block all; if \{await/);
+  });
+
+  it("whose ranks fetch hears only from those before, where it stores: nobody waits for a rank behind", () => {
+    const text = `collective chain(x: T[n] on(0)) -> y: T[n] replicated {
+      if rank > 0 { wait rank - 1 }
+      for i in tiles(n) {
+        if rank == 0 { y[i] = x[i] } else { y[i] = y@(max(rank - 1, 0))[i] }
+      }
+      if rank < world - 1 { signal rank + 1 }
+    }`;
+    expect(syncOf(text, 4)).toMatch(/^if \{await \| \}; block 0>1,1>2,2>3; tiles/);
+    expectRight(text, 4, { n: 500 });
+  });
+
+  it("that goes round has no first rank, and is a deadlock still", () => {
+    const text = `collective round(x: T[n] local) -> y: T[n] local {
+      wait (rank - 1) % world
+      for i in tiles(n) { y@((rank + 1) % world)[i] = x[i] }
+      signal (rank + 1) % world
+    }`;
+    expect(orderingOf(text, 3)).toMatchObject({ kind: "deadlock" });
+  });
+});
+
 describe("a word on a condition that differs from rank to rank", () => {
   const send = `collective send(x: T[n] local) -> y: T[n] local
     ensures y[i] == where(rank == world - 1, x@0[i], x[i]) {

@@ -6,7 +6,8 @@
  * launch of this kernel used the scratch. A place that needs order gets it from the ranks of the earlier accesses, between
  * blocks of one number only where both accesses give each element to the same block. Then what turned out to be more than
  * needed is taken away, each time with a check of the whole: barriers, scopes, pairs. Where scratch in two copies saves a
- * trip between GPUs, it gets them (`support/rotation.ts`).
+ * trip between GPUs, it gets them (`support/rotation.ts`). Where the author's waits come before their signals, ranks meet above such waits
+ * (`support/early-waits.ts`).
  *
  * Of many domains, one stands for those that are like it while synchronisation is looked for: the first, the last, and the second
  * for all between. What is found is then checked in every domain, and one that lacks order stands for itself.
@@ -93,6 +94,7 @@ function aroundLaunch(pairs: RankPairs, at: Op): Op {
 interface Priced {
   readonly plan: SyncPlan;
   readonly cost: number;
+  readonly circles: number;
 }
 
 /** With scratch in two copies, and word of launches, where that is cheaper, and no more of it than it takes. */
@@ -100,6 +102,11 @@ function bestPlan(followed: Followed): SyncPlan {
   const { kernel, packets } = followed.shared;
   let best = planFor(followed, new Set());
   const isBetter = (other: Priced): boolean => other.cost < best.cost;
+  if (best.circles > 0) {
+    // What is derived must not hang where what is written does not.
+    const early = planFor(followed, new Set(), null, true);
+    return early.circles < best.circles ? early.plan : best.plan;
+  }
   if (best.cost > 0 && packets.size > 0) {
     const told = planFor(followed, new Set(), RankPairs.all(kernel.world));
     if (isBetter(told)) best = told;
@@ -117,9 +124,14 @@ function bestPlan(followed: Followed): SyncPlan {
   return best.plan;
 }
 
-function planFor(followed: Followed, rotatedBuffers: ReadonlySet<string>, around: RankPairs | null = null): Priced {
+function planFor(
+  followed: Followed,
+  rotatedBuffers: ReadonlySet<string>,
+  around: RankPairs | null = null,
+  isEarly = false,
+): Priced {
   const { shared, domains } = followed;
-  const plan = new SyncPlan(rotatedBuffers, around);
+  const plan = new SyncPlan(rotatedBuffers, around, isEarly);
   for (const domain of domains) new SyncWalk(shared, domain, plan, "place").launches();
   for (const { place, iteration, sync } of plan.all())
     plan.set(place, iteration, inReach(rounded({ ...sync, pairs: followed.forAll(sync.pairs) }), shared.kernel));
@@ -132,7 +144,8 @@ function planFor(followed: Followed, rotatedBuffers: ReadonlySet<string>, around
   const [left] = last.flatMap(({ missing }) => missing);
   if (left !== undefined)
     throw new InternalCompilerError(`derive-sync left unordered: ${left.conflict.map((a) => a.key).join(" and ")}`);
-  return { plan, cost: Math.max(...last.map(({ cost }) => cost)) };
+  const greatest = (of: "cost" | "circles"): number => Math.max(...last.map((walk) => walk[of]));
+  return { plan, cost: greatest("cost"), circles: greatest("circles") };
 }
 
 /** Rounding adds pairs; those between domains have no flags. */

@@ -20,10 +20,12 @@ export class SyncPlan {
   /**
    * @param rotated scratch that successive launches have two copies of, one for every other launch
    * @param around pairs of which the second rank learns, by the end of a launch, that the first has begun it
+   * @param isEarly whether ranks meet above waits whose signals are below them, and not below those waits
    */
   constructor(
     readonly rotated: ReadonlySet<string> = new Set(),
     public around: RankPairs | null = null,
+    readonly isEarly = false,
   ) {}
 
   get(place: Place, iteration: string): Sync | undefined {

@@ -10,6 +10,7 @@ import { InternalCompilerError } from "../../diagnostics/ice.js";
 import type { Op, Region } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import type { Access } from "./accesses.js";
+import { EarlyWaits } from "./early-waits.js";
 import { actingIterations, iterationsOf } from "./iterations.js";
 import { type Conflict, type Need, Order, type Sync } from "./order.js";
 import type { RankValues } from "./rank-values.js";
@@ -32,7 +33,10 @@ export class SyncWalk {
   readonly missing: Missing[] = [];
   /** Of the synchronisation in the last launch that was followed to its end. */
   cost = 0;
+  /** How often ranks meet in that launch in a circle with waits that are open. */
+  circles = 0;
   private order: Order;
+  private waits = new EarlyWaits();
   /** Where in the loops around, as in `PlannedSync`. */
   private iteration = "";
   private isOdd = false;
@@ -69,6 +73,8 @@ export class SyncWalk {
       states.push(`${this.plan.size} ${this.order.key}`);
       if (states[round] === states[round - period]) return;
       this.cost = this.around === null ? 0 : AROUND_COST;
+      this.circles = 0;
+      this.waits.clear();
       this.sequence(kernel.body.ops, this.domain.values[round % this.shared.period]!);
       this.order.awaitMessages(0);
       this.settle(kernel.body, this.domain.callers, true);
@@ -87,7 +93,7 @@ export class SyncWalk {
       if (op.name === "barrier" && op.attributes["scope"] === "launch")
         this.around = pairsOf(op, this.shared.kernel.world);
       else if (op.name === "barrier") this.sync(meaningOf(op, this.shared.kernel.world));
-      else if (op.name === "notify" || op.name === "await") this.words([[op, values]]);
+      else if (op.name === "notify" || op.name === "await") this.words(op, [[op, values]]);
       else if (op.name === "message") this.message(op, values);
       else if (op.name === "message_wait") this.awaitMessages(op);
       else if (this.shared.isUniformLoop(op)) this.loop(op, values);
@@ -100,6 +106,7 @@ export class SyncWalk {
   private sync(sync: Sync): void {
     this.order.sync(sync);
     this.cost += costOf(sync);
+    if (this.waits.areOpen && this.waits.areCircleWith(sync.pairs)) this.circles++;
   }
 
   private planned(place: Place): void {
@@ -267,12 +274,13 @@ export class SyncWalk {
     this.planned(op);
     const condition = values[0]!.number(op.operands[0]!);
     if (condition !== null) return this.sequence(op.regions[condition !== 0 ? 0 : 1]!.ops, values);
-    const before = this.order.copy();
+    const [before, open] = [this.order.copy(), this.waits.copy()];
     this.sequence(op.regions[0]!.ops, values);
-    const then = this.order;
-    this.order = before;
+    const [then, left] = [this.order, this.waits];
+    [this.order, this.waits] = [before, open];
     this.sequence(op.regions[1]!.ops, values);
     this.order.merge(then);
+    this.waits.merge(left);
   }
 
   /** notify and await under a condition that differs from rank to rank, and nothing else. */
@@ -286,7 +294,7 @@ export class SyncWalk {
         found.push([inner, [v]]);
       }
     }
-    this.words(found);
+    this.words(op, found);
   }
 
   private unclear(op: Op, values: readonly RankValues[]): void {
@@ -295,15 +303,45 @@ export class SyncWalk {
   }
 
   /** In one step all ranks speak before any listens. */
-  private words(ops: readonly [Op, readonly RankValues[]][]): void {
-    for (const name of ["notify", "await"] as const)
-      for (const [op, values] of ops)
-        for (const v of op.name === name ? values : []) {
-          const peer = v.number(op.operands[0]!);
-          if (peer === null) this.order.giveUpMatching();
-          else this.order[name](v.rank, peer);
-        }
+  private words(place: Op, ops: readonly [Op, readonly RankValues[]][]): void {
+    const said = ops.flatMap(([{ name, operands }, values]) =>
+      values.map((v) => ({ name, rank: v.rank, peer: v.number(operands[0]!) })),
+    );
+    this.meetBefore(place, said);
+    for (const { name, rank, peer } of said) if (name === "notify") this.word(name, rank, peer);
+    for (const { name, rank, peer } of said) if (name === "await") this.word(name, rank, peer);
   }
+
+  private word(name: "notify" | "await", rank: number, peer: number | null): void {
+    if (peer === null) return this.order.giveUpMatching();
+    this.order[name](rank, peer);
+    if (name === "notify") this.waits.signal({ from: rank, to: peer });
+    else this.waits.wait({ from: peer, to: rank });
+  }
+
+  /**
+   * Where waits come before their signals, ranks that meet below may wait in a circle, so they meet here, if the plan asks for it. While
+   * a wait is open already, they would here, too.
+   */
+  private meetBefore(place: Op, said: readonly Said[]): void {
+    const { plan, iteration } = this;
+    if (plan.isEarly && this.mode === "place" && plan.get(place, iteration) === undefined && !this.waits.areOpen) {
+      const after = this.waits.copy();
+      for (const { name, rank, peer } of said)
+        if (peer !== null && name === "notify") after.signal({ from: rank, to: peer });
+      for (const { name, rank, peer } of said)
+        if (peer !== null && name === "await") after.wait({ from: peer, to: rank });
+      if (after.areOpen) plan.set(place, iteration, { pairs: RankPairs.all(this.shared.kernel.world), isGrid: true });
+    }
+    this.planned(place);
+  }
+}
+
+/** A word of a rank to a peer, or one that it waits for. */
+interface Said {
+  readonly name: string;
+  readonly rank: number;
+  readonly peer: number | null;
 }
 
 export function hasSync(op: Op): boolean {
