@@ -9,6 +9,7 @@ import {
   hasProduct,
   workOfRank,
   type CompileResult,
+  type Kernel,
   isParameter,
   type DimValues,
   type Manifest,
@@ -28,6 +29,9 @@ const largest = { device: 2 ** 26, emulated: 2 ** 22, emulatedProduct: 2 ** 19 }
 
 /** Operations on elements that all ranks may have at default dimensions: the emulation goes through as many, and so does the reference. */
 const MOST_OPERATIONS = 2 ** 27;
+
+/** As many operations take as long as to emulate one thread from one point of synchronisation to the next, if it does nothing there. */
+const OPERATIONS_OF_STRETCH = 8;
 
 /**
  * The dimensions of a run: `given`, and defaults for the rest, changed until they fit.
@@ -55,8 +59,13 @@ export function chooseDims(
     return fitDims(manifest.requirements, { ...Object.fromEntries(lengths), ...given }, free);
   };
   let dims = fit(1);
-  if (operations !== null && free.size > 0)
-    for (let shorter = 2; shorter <= 2 ** 20 && operations(dims) > MOST_OPERATIONS; shorter *= 2) dims = fit(shorter);
+  for (let shorter = 1; operations !== null && free.size > 0 && shorter <= 2 ** 20;) {
+    const asked = operations(dims);
+    if (asked <= MOST_OPERATIONS) break;
+    // To find that there are too many to count takes seconds.
+    shorter *= asked === Infinity ? 16 : 2;
+    dims = fit(shorter);
+  }
   const broken = brokenRequirement(manifest.requirements, dims);
   if (broken === null) return dims;
   // A requirement may ask for much less.
@@ -68,26 +77,42 @@ export function chooseDims(
 }
 
 /**
- * Operations on elements at dimensions, of a program whose loops over elements hold loops along lengths, as `sum(k in 0..i)` does: a prefix
- * of each element takes as many steps as there are pairs of them. Null for any other program.
+ * Operations on elements at dimensions, of a program that holds loops along lengths: in loops over elements, as `sum(k in 0..i)`, where a prefix
+ * of each element takes as many steps as there are pairs of them, or around such loops, with all ranks' meetings in them. Null for any other program.
  */
 export function operationsOf({ checked, kernel }: CompileResult): ((dims: DimValues) => number) | null {
-  if (checked === null || kernel === null || !holdsLongLoops(checked.syntax.body, false)) return null;
+  if (checked === null || kernel === null || !holdsLongLoops(checked.syntax.body)) return null;
   const last = kernel.world - 1;
-  return (dims) =>
-    kernel.world * workOfRank(kernel, last, dims).stretches.reduce((sum, { scalarOps }) => sum + scalarOps, 0);
+  return (dims) => {
+    const { stretches, grid } = workAt(kernel, last, dims) ?? { stretches: [], grid: Infinity };
+    const ofElements = stretches.reduce((sum, { scalarOps }) => sum + scalarOps, 0);
+    const ofThreads = grid * kernel.blockThreads * Math.max(1, stretches.length) * OPERATIONS_OF_STRETCH;
+    return kernel.world * (ofElements + ofThreads);
+  };
 }
 
-function holdsLongLoops(part: unknown, isInTiles: boolean): boolean {
+/** Null where ranks meet too often for anybody to count. */
+function workAt(kernel: Kernel, rank: number, dims: DimValues): ReturnType<typeof workOfRank> | null {
+  try {
+    return workOfRank(kernel, rank, dims);
+  } catch (error) {
+    if (error instanceof UsageError) return null;
+    throw error;
+  }
+}
+
+function holdsLongLoops(part: unknown): boolean {
   if (typeof part !== "object" || part === null) return false;
-  const { kind, over, range } = part as {
-    kind?: string;
-    over?: { kind: string };
-    range?: { kind: string; to?: { kind: string } };
-  };
-  if (isInTiles && kind === "serial" && range?.kind === "bounds" && range.to?.kind !== "number") return true;
-  const isTiled = isInTiles || (kind === "for" && over?.kind === "tiles");
-  return Object.values(part).some((p) => holdsLongLoops(p, isTiled));
+  const { kind, range } = part as { kind?: string; range?: { kind: string; to?: unknown } };
+  if (kind === "serial" && isOfLengths(range?.kind === "bounds" ? range.to : range)) return true;
+  return Object.values(part).some(holdsLongLoops);
+}
+
+/** Whether a bound names something: a length, or what may be made of one. */
+function isOfLengths(bound: unknown): boolean {
+  if (typeof bound !== "object" || bound === null) return false;
+  const { kind, name } = bound as { kind?: string; name?: string };
+  return (kind === "name" && name !== "world") || Object.values(bound).some(isOfLengths);
 }
 
 /**

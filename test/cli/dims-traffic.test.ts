@@ -146,11 +146,25 @@ describe("a program that takes more steps than its tensors have elements", () =>
     expect(n! * n!).toBeLessThan(2 ** 29);
   });
 
+  it("is shorter, too, where all ranks meet as often as lengths say, or a loop goes through a chunk for each element", () => {
+    const meets = "for k in 0..n / 256 + 1 { for i in tiles(n / world) { o[i] = i64(c[i]) } barrier }";
+    const folds = "for i in tiles(n / world) { o[i] = sum(k in chunk(n, rank)) i64(c[k]) }";
+    const moves = `scratch s: i64[n] for i in tiles(n) { s[i] = i64(c[i]) }
+      for k in 0..n { for i in tiles(n) { s@((rank + 1) % world)[i] = s[i] + 1 } }
+      for i in tiles(n / world) { o[i] = s[i] }`;
+    for (const body of [meets, folds, moves]) {
+      const { n } = chosen(body);
+      expect(n).toBeGreaterThan(500);
+      expect(n).toBeLessThanOrEqual(2 ** 18);
+    }
+  });
+
   it("is as long as asked", () => {
     expect(chosen(PREFIX, { n: 100_000 })).toEqual({ n: 100_000 });
   });
 
   it("of a fixed number of steps for each element is as long as any", () => {
     expect(chosen("for i in tiles(n / world) { o[i] = sum(k in 0..8) i64(c[i] + i32(k)) }")).toEqual({ n: 2 ** 20 });
+    expect(chosen("for i in tiles(n / world) { o[i] = sum(k in 0..3 * world) i64(c[i]) }")).toEqual({ n: 2 ** 20 });
   });
 });
