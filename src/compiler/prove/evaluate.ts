@@ -1,7 +1,7 @@
 /** Symbolic values at data: whether two that differ in form differ in fact, or are equal for all data there is. */
 import { UNARY } from "../ir/functions.js";
 import type { Number_, Term } from "./algebra.js";
-import { appearanceOf, Applied, Leaf, partsOfTerm, Poison, Product, Sum } from "./terms.js";
+import { Applied, Leaf, partsOfTerm, Poison, Product, Sum } from "./terms.js";
 import type { ComputeDType } from "../types/dtype.js";
 import type { RangeOf } from "./whole-numbers.js";
 
@@ -34,7 +34,7 @@ export function functionOf(fn: string): ((...x: number[]) => number) | undefined
 }
 
 /** Beyond, integers wrap, which values do not tell. */
-const LARGEST_INTEGER = 2 ** 31;
+export const LARGEST_INTEGER = 2 ** 31;
 
 function hash(id: number, sample: number): number {
   let z = (Math.imul(id, 0x9e3779b9) + Math.imul(sample, 0x85ebca6b)) | 0;
@@ -44,7 +44,7 @@ function hash(id: number, sample: number): number {
 }
 
 /** Integers of 32 bits, as whole numbers. */
-type Wrapped = (x: number) => number;
+export type Wrapped = (x: number) => number;
 const WRAPPED: Readonly<Partial<Record<ComputeDType, Wrapped>>> = { i32: (x) => x | 0, u32: (x) => x >>> 0 };
 
 /** Evaluates terms at what `datum` says of their leaves and of memory that nobody has written. */
@@ -91,7 +91,7 @@ class Sample {
 export type ComputedIn = (leaf: Leaf) => ComputeDType;
 
 /** What wraps where all elements are computed in one kind of integers; what is made wider on the way is not told from what is not. */
-function wrappedOf(values: readonly Number_[], computedIn: ComputedIn): Wrapped | null {
+export function wrappedOf(values: readonly Number_[], computedIn: ComputedIn): Wrapped | null {
   const kinds = new Set<ComputeDType>();
   const seen = new Set<Number_>();
   const look = (x: Number_): void => {
@@ -229,67 +229,4 @@ function metIn(values: readonly Number_[], rangeOf: RangeOf): Met {
   };
   values.forEach(look);
   return { constants: [...constants].filter((c) => Number.isFinite(c)), hasWhole, hasRounded };
-}
-
-/** As many combinations of values are tried at most. */
-const MOST_CASES = 2 ** 16;
-
-/** Terms of this many nodes and more are not looked through. */
-const MOST_NODES = 200;
-
-/**
- * Tries all data, where two values are made of few integers with few values each. What differs in the names of elements
- * alone is tried once.
- */
-export class AllData {
-  private readonly known = new Map<string, boolean | null>();
-
-  constructor(
-    private readonly rangeOf: RangeOf,
-    private readonly computedIn: ComputedIn,
-  ) {}
-
-  /** Whether two values are equal for all data; null where there is too much of it, or some of it wraps. */
-  areEqual(a: Number_, b: Number_): boolean | null {
-    const look = appearanceOf(
-      [a, b],
-      MOST_NODES,
-      (leaf) => `${this.rangeOf(leaf)?.join("..")} ${this.computedIn(leaf)}`,
-    );
-    if (look === null || look.hasPoison) return null;
-    let equal = this.known.get(look.text);
-    if (equal === undefined) this.known.set(look.text, (equal = this.tryAll(a, b, look.leaves)));
-    return equal;
-  }
-
-  private tryAll(a: Number_, b: Number_, leaves: readonly Leaf[]): boolean | null {
-    const ranges: (readonly [number, number])[] = [];
-    let cases = 1;
-    for (const leaf of leaves) {
-      const range = this.rangeOf(leaf);
-      if (range === null) return null;
-      ranges.push(range);
-      cases *= Math.max(1, range[1] - range[0]);
-    }
-    if (!(cases <= MOST_CASES)) return null;
-    let wraps = false;
-    const wrapped = wrappedOf([a, b], this.computedIn);
-    for (let n = 0; n < cases; n++) {
-      const values = new Map<Term, number>();
-      let rest = n;
-      leaves.forEach((leaf, i) => {
-        const [from, to] = ranges[i]!;
-        const size = Math.max(1, to - from);
-        values.set(leaf, from + (rest % size));
-        rest = Math.floor(rest / size);
-      });
-      const datum = (t: Leaf | Poison): number => values.get(t)!;
-      const sample = new Sample(datum);
-      const [x, y] = [sample.value(a), sample.value(b)];
-      if (sample.largest >= LARGEST_INTEGER || (x !== y && isEqualWrapped(a, b, datum, wrapped))) wraps = true;
-      else if (!(x === y))
-        return Number.isFinite(y) && Math.abs(x - y) > 1e-6 * Math.max(1, Math.abs(y)) ? false : null;
-    }
-    return wraps ? null : true;
-  }
 }
