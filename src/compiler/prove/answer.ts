@@ -6,9 +6,7 @@ import type { Algebra, Number_ } from "./algebra.js";
 import { describeDifference } from "./difference.js";
 import { AllData } from "./all-data.js";
 import { compareAtData } from "./evaluate.js";
-import { Cases } from "./cases.js";
 import { ExactAlgebra, TooLarge } from "./exact.js";
-import { Remade } from "./remade.js";
 import { printLayout, sameLayout } from "../types/layout.js";
 import { cutsOf, isHolder, partsOfRank } from "../types/mesh.js";
 import { execute } from "./execute.js";
@@ -36,7 +34,7 @@ import {
   positiveInputsOf,
 } from "./facts.js";
 import { RoundingAlgebra } from "./rounding.js";
-import { Leaf } from "./terms.js";
+import { termsForAllData } from "./terms-for-all-data.js";
 import { castOf } from "./values.js";
 
 export interface AnswerOptions {
@@ -110,31 +108,14 @@ export function isRoundedAsClaimed(kernel: Kernel, options: AnswerOptions): bool
  * @param before found the difference. What is equal there is not asked again: terms need not be of one form for that.
  */
 function differenceInTerms(kernel: Kernel, options: RunOptions, difference: Place, before: Run): Place | null {
-  const rangeOf = rangesOf(kernel, options.dims);
-  const data = isOfFewIntegers(kernel) ? new AllData(rangeOf, computedInOf(kernel)) : null;
-  if (data === null && !hasChoices(kernel)) return difference;
-  const isSame = sameForAllData(kernel, options.seed ?? 0);
-  const cases: Cases = new Cases((): ExactAlgebra => algebra, { rangeOf, isSame });
-  const algebra: ExactAlgebra = new ExactAlgebra(
-    dtypesOf(kernel),
-    (a, b) => data?.areEqual(a, b) ?? cases.areEqual(a, b),
-    rangeOf,
-  );
+  if (!isOfFewIntegers(kernel) && !hasChoices(kernel)) return difference;
+  const algebra = termsForAllData(kernel, options);
   try {
     return new Run(kernel, options, algebra).firstDifference(before);
   } catch (e) {
     if (e instanceof TooLarge) return difference;
     throw e;
   }
-}
-
-/** Says of terms without choices whether they are equal, by the random members that stand for them. */
-function sameForAllData(kernel: Kernel, seed: number): (a: Number_, b: Number_) => boolean {
-  const algebra = new ExponentialAlgebra(dtypesOf(kernel), randomPlaces(kernel, seed), positiveInputsOf(kernel));
-  const members = new Remade(algebra, (t) =>
-    t instanceof Leaf ? algebra.leaf(t.launch, t.buffer, t.rank, t.index) : algebra.poison(t.buffer, t.rank, t.index),
-  );
-  return (a, b) => algebra.isSame(members.value(a), members.value(b));
 }
 
 /** @param isExponential whether laws of exponentials matter: they cost twice as much, and more */

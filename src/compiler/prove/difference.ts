@@ -28,6 +28,11 @@ export function describeDifference(
   ];
 }
 
+/** A value in words, as `describeDifference` has it. */
+export function textOf(value: Number_, launch: number, isScalar: (name: string) => boolean): string {
+  return new Texts(launch, isScalar).of(value);
+}
+
 /** What is small is no 0: 1e-12 beside a maximum is a choice. */
 function round(x: number): string {
   return String(Math.abs(x) < 1e-3 ? Number(x.toPrecision(4)) : Math.round(x * 1e6) / 1e6);

@@ -2,17 +2,22 @@
 import type { Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SignatureTensor } from "../manifest.js";
-import { DTYPES } from "../types/dtype.js";
+import { scalarOf } from "../ir/types.js";
+import { DTYPES, isDType, type ScalarKind } from "../types/dtype.js";
 import { evaluateExtent } from "../types/extent.js";
 import type { Layout } from "../types/layout.js";
 import { hasAxes, leaderOf } from "../types/mesh.js";
 import type { Algebra, Number_ } from "./algebra.js";
+import { textOf } from "./difference.js";
+import { compareAtData } from "./evaluate.js";
+import { TooLarge } from "./exact.js";
 import { execute } from "./execute.js";
-import { dtypesOf, randomPlaces, storePlace, storesOf } from "./facts.js";
+import { computedInOf, dtypesOf, limitsOf, randomPlaces, rangesOf, storePlace, storesOf } from "./facts.js";
 import type { MachineOptions } from "./machine.js";
 import { indexOf } from "./places.js";
-import { Fails } from "./results.js";
+import { CannotTell, Fails } from "./results.js";
 import { RoundingAlgebra } from "./rounding.js";
+import { termsForAllData } from "./terms-for-all-data.js";
 
 /** Outputs that several ranks hold alike, but perhaps not: they round, or see different inputs. */
 function replicatedOutputs(kernel: Kernel): SignatureTensor[] {
@@ -40,7 +45,7 @@ const ROUNDING = new Set(["add", "sub", "mul", "div", "sum", "prod"]);
 
 /**
  * Executes the kernel once more, with values that know how they were rounded: what is replicated must be so bit for bit.
- * @throws Fails where two ranks round in different ways
+ * @throws Fails where two ranks round in different ways, CannotTell where nothing tells whether whole numbers differ
  */
 export function proveReplicas(kernel: Kernel, options: MachineOptions): void {
   const outputs = replicatedOutputs(kernel);
@@ -48,16 +53,77 @@ export function proveReplicas(kernel: Kernel, options: MachineOptions): void {
   const fields = randomPlaces(kernel, options.seed ?? 0).plain;
   const difference = replicaThatDiffers(kernel, outputs, options, new RoundingAlgebra(dtypesOf(kernel), false, fields));
   if (difference === null) return;
+  if (isWhole(kernel)) return proveWhole(kernel, outputs, options, difference);
   const algebra = new RoundingAlgebra(dtypesOf(kernel), true, fields);
-  const { tensor, at, launch, first, other } = replicaThatDiffers(kernel, outputs, options, algebra)!;
+  const shown = replicaThatDiffers(kernel, outputs, options, algebra)!;
+  throw fails(kernel, options, shown, (value) => algebra.print(value), null);
+}
+
+/** Whether nothing is computed but whole numbers and conditions, which are not rounded. */
+function isWhole(kernel: Kernel): boolean {
+  const isFloat = (kind: ScalarKind): boolean => isDType(kind) && DTYPES[kind].kind === "float";
+  let found = kernel.scalars.some(({ dtype }) => isFloat(dtype)) || kernel.buffers.some(({ dtype }) => isFloat(dtype));
+  walkKernel(kernel, ({ results }) => void (found ||= results.some(({ type }) => isFloat(scalarOf(type)))));
+  return !found;
+}
+
+/**
+ * Whole numbers that are equal for all data have equal bits, however they are computed: members of fields do not tell for functions
+ * such as quotients, so terms are looked into.
+ * @throws Fails where some data tells them apart, CannotTell where nothing does and no rule says that they are equal
+ */
+function proveWhole(
+  kernel: Kernel,
+  outputs: readonly SignatureTensor[],
+  options: MachineOptions,
+  seen: Difference,
+): void {
+  const isScalar = (name: string): boolean => kernel.scalars.some((s) => s.name === name);
+  try {
+    const difference = replicaThatDiffers(kernel, outputs, options, termsForAllData(kernel, options));
+    if (difference === null) return;
+    const { first, other, tensor, launch } = difference;
+    const [ranges, limits] = [rangesOf(kernel, options.dims), limitsOf(kernel, options.dims)];
+    const atData = compareAtData(other.value, first.value, ranges, computedInOf(kernel), options.seed ?? 0, limits);
+    if (atData !== "differ")
+      throw new CannotTell(
+        `output '${tensor.name}' is replicated, and rank ${first.rank} and rank ${other.rank} compute it in different forms, of which no rule says that they are equal`,
+        storesOf(kernel, tensor.name)[0],
+      );
+    throw fails(kernel, options, difference, (value) => textOf(value, launch, isScalar), SAME_ELEMENTS);
+  } catch (e) {
+    if (!(e instanceof TooLarge)) throw e;
+    throw fails(kernel, options, seen, () => "…", SAME_ELEMENTS);
+  }
+}
+
+const SAME_ELEMENTS =
+  "let all ranks compute it of the same elements, of peers where they are not their own, or let one rank compute it and give the result to all";
+
+function fails(
+  kernel: Kernel,
+  { dims }: MachineOptions,
+  { tensor, at, launch, first, other }: Difference,
+  print: (value: Number_) => string,
+  help: string | null,
+): Fails {
   const places = storesOf(kernel, tensor.name).map((span) => storePlace(tensor.name, other.rank, launch, span));
-  const shape = tensor.localShape.map((e) => evaluateExtent(e, options.dims));
-  throw new Fails(
+  const shape = tensor.localShape.map((e) => evaluateExtent(e, dims));
+  return new Fails(
     "bits",
     `output '${tensor.name}'[${indexOf(at, shape).join(", ")}] is replicated, but rank ${first.rank} and rank ${other.rank} compute it in different ways, so that their bits differ`,
     places,
-    [first, other].map(({ rank, value }) => `rank ${rank} has ${algebra.print(value)}`),
+    [first, other].map(({ rank, value }) => `rank ${rank} has ${print(value)}`).filter((line) => !line.endsWith(" …")),
+    help,
   );
+}
+
+interface Difference {
+  readonly tensor: SignatureTensor;
+  readonly at: number;
+  readonly launch: number;
+  readonly first: Replica;
+  readonly other: Replica;
 }
 
 interface Replica {
@@ -70,7 +136,7 @@ function replicaThatDiffers(
   outputs: readonly SignatureTensor[],
   options: MachineOptions,
   algebra: Algebra,
-): { tensor: SignatureTensor; at: number; launch: number; first: Replica; other: Replica } | null {
+): Difference | null {
   const ended: Number_[][][][] = [];
   const isOne = (a: Number_, b: Number_): boolean =>
     typeof a === "number" && typeof b === "number" ? Object.is(a, b) : a === b || algebra.isSame(a, b);
