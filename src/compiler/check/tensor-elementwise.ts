@@ -167,7 +167,7 @@ export function joinTensors(
     [b, right],
   ] as const)
     if (partialOf(t.layout) !== null && !canActOnParts(operator)) return reportNotLinear(operation, t, operand, e, c);
-  const layouts = [alignLayout(a, shape.length), alignLayout(b, shape.length)] as const;
+  const layouts = [alignLayout(a, shape), alignLayout(b, shape)] as const;
   const found = perAxis(c.mesh, layouts, (l, r) =>
     elementwiseLayout(operator, l, r, operator === "mask" ? b.dtype : a.dtype),
   );
@@ -214,14 +214,16 @@ function whyNot(a: readonly Extent[], b: readonly Extent[]): string {
   return "the shapes differ";
 }
 
-/** The layout of an operand in the numbering of dimensions that a broadcast to `rank` of them has. */
-export function alignLayout(t: TensorType, rank: number): Layout {
+/** The layout of an operand in the numbering of dimensions that a broadcast to a shape has. Where a dimension repeats, every rank has its one index. */
+export function alignLayout(t: TensorType, to: readonly Extent[]): Layout {
   const { layout, shape } = t;
   const moved = <P extends Placement>(p: P): P | { readonly kind: "replicated"; readonly axis?: string } => {
     if (p.kind !== "sharded") return p;
     const { axis } = p as { readonly axis?: string };
-    if (shape[p.dim] === 1) return axis === undefined ? { kind: "replicated" } : { kind: "replicated", axis };
-    return { ...p, dim: p.dim + rank - shape.length };
+    const dim = p.dim + to.length - shape.length;
+    if (shape[p.dim] === 1 && to[dim] !== 1)
+      return axis === undefined ? { kind: "replicated" } : { kind: "replicated", axis };
+    return { ...p, dim };
   };
   return layout.kind === "grid" ? { kind: "grid", parts: layout.parts.map(moved) as AxisPlacement[] } : moved(layout);
 }

@@ -41,7 +41,7 @@ export function checkProduct(e: Extract<Expression, { kind: "matmul" }>, context
     productLayout({ ...a, layout: l }, { ...b, layout: r }, shape.length);
   const found = perAxis(c.mesh, [a.layout, b.layout], rule);
   const isNested = (t: typeof a): boolean =>
-    nests(alignLayout(t, shape.length), found!, c.mesh, (dim) => dim < shape.length - 2);
+    nests(alignLayout(t, shape), found!, c.mesh, (dim) => dim < shape.length - 2);
   const layout = found !== null && isNested(a) && isNested(b) ? found : null;
   if (layout !== null) return { kind: "tensor", dtype: a.dtype, shape, layout };
   const written = (side: Expression, precedence: number): Written => ({

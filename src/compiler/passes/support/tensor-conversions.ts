@@ -260,7 +260,7 @@ class ConversionAlong {
         build.store(stage, value, [at.place(group), ...there], at.member(group, owner));
       });
     else
-      memory.partsOfRanks(source, group, { dim, length }, (i, peer, begin) => {
+      memory.partsOfRanks(source, group, { dim, length, isExact: owned === null }, (i, peer, begin) => {
         const there = at.replaced(i, dim, (v) => at.index("sub", v, begin));
         build.store(stage, build.cast(source.element(i), dtype), [at.place(group), ...there], peer);
       });

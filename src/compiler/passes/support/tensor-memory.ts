@@ -21,10 +21,11 @@ interface Counting {
 type Placement = (index: Index) => Index;
 const SAME: Placement = (index) => index;
 
-/** So many indices of a dimension for each place. */
+/** So many indices of a dimension for each place: exactly, or as far as there are so many. */
 interface Slice {
   readonly dim: number;
   readonly length: Extent;
+  readonly isExact: boolean;
 }
 
 export class TensorMemory {
@@ -164,12 +165,16 @@ export class TensorMemory {
   /** Runs over the elements that a place has, where each has so many indices of a dimension. */
   private slice(
     { shape }: Pick<LocalTensor, "shape">,
-    { dim, length }: Slice,
+    { dim, length, isExact }: Slice,
     place: Value,
     body: (index: Index) => void,
   ): void {
     const { at } = this;
-    const own = this.pieceAt(place, length, shape[dim]!);
+    const exactly = (): readonly [Value, Value] => {
+      const start = at.index("mul", place, at.extent(length));
+      return [start, at.index("add", start, at.extent(length))];
+    };
+    const own = isExact ? exactly() : this.pieceAt(place, length, shape[dim]!);
     at.loop(
       "tiles",
       shape.map((e, d) => (d === dim ? own : ([at.constant(0), at.extent(e)] as const))),
