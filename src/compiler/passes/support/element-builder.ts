@@ -129,13 +129,21 @@ export class ElementBuilder {
     this.build.for(map, bounds, (index) => this.inScope(() => body(index)));
   }
 
-  /** Every element of a shape, spread over the machine. */
-  tiles(shape: readonly Extent[], body: (index: Index) => void): void {
-    this.loop(
-      "tiles",
-      shape.map((e) => [this.constant(0), this.extent(e)] as const),
-      body,
-    );
+  /**
+   * Every element of a shape, spread over the machine. Dimensions in front with one element are none to go through.
+   * @param part the indices of one dimension that are meant
+   */
+  tiles(
+    shape: readonly Extent[],
+    body: (index: Index) => void,
+    part?: { readonly dim: number; readonly bounds: readonly [Value, Value] },
+  ): void {
+    const isOne = (d: number): boolean => shape[d] === 1 && d !== part?.dim && d + 1 < shape.length;
+    let first = 0;
+    while (isOne(first)) first++;
+    const before = shape.slice(0, first).map(() => this.constant(0));
+    const bounds = shape.map((e, d) => (d === part?.dim ? part.bounds : ([this.constant(0), this.extent(e)] as const)));
+    this.loop("tiles", bounds.slice(first), (index) => body([...before, ...index]));
   }
 
   /** Every rank of a group. */

@@ -174,12 +174,7 @@ export class TensorMemory {
       const start = at.index("mul", place, at.extent(length));
       return [start, at.index("add", start, at.extent(length))];
     };
-    const own = isExact ? exactly() : this.pieceAt(place, length, shape[dim]!);
-    at.loop(
-      "tiles",
-      shape.map((e, d) => (d === dim ? own : ([at.constant(0), at.extent(e)] as const))),
-      body,
-    );
+    at.tiles(shape, body, { dim, bounds: isExact ? exactly() : this.pieceAt(place, length, shape[dim]!) });
   }
 
   /** Runs over the elements that each rank of a group has, with the rank and where its elements begin. */

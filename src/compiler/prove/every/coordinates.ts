@@ -4,7 +4,7 @@
  */
 import type { SignatureTensor } from "../../manifest.js";
 import { productOf, sameExtent } from "../../types/extent.js";
-import type { Answer } from "./elementwise.js";
+import { type Answer, outputRows, withoutRows } from "./elementwise.js";
 import { constantOf, equal, type Form, isAtLeastZero, isConstant, minus, ONE, plus, ZERO } from "./forms.js";
 import type { Lengths } from "./lengths.js";
 import { distanceOf, latticeOf, over, parted, type Place } from "./places.js";
@@ -16,20 +16,27 @@ interface Coordinate {
 }
 
 export class Coordinates {
+  private readonly output: SignatureTensor;
+
   constructor(
     private readonly lengths: Lengths,
-    private readonly output: SignatureTensor,
+    output: SignatureTensor,
     private readonly rank: number,
     private readonly answer: Answer,
-  ) {}
+  ) {
+    this.output = answer === "whole" ? outputRows(output) : output;
+  }
 
   /**
    * One text for equal places. Null where it would depend on lengths.
-   * @param owner the rank that has the element of the input
+   * @param given the input @param owner the rank that has the element of the input
+   * @param at where it lies there
    * @param start elements of the output, from here
    * @param end to here, that are made of the elements at these places
    */
-  textOf(input: SignatureTensor, owner: number, place: Place, start: Form, end: Form): string | null {
+  textOf(given: SignatureTensor, owner: number, at: Place, start: Form, end: Form): string | null {
+    const place = this.inOneRow(at, start, end);
+    const input = this.answer === "whole" ? withoutRows(given, this.output.shape.length) : given;
     if (this.isLinear(input)) {
       const linear = this.linear(input, owner, place);
       return linear !== null && isConstant(linear) ? String(constantOf(linear)) : null;
@@ -42,6 +49,16 @@ export class Coordinates {
     const dims = this.output.shape.length - input.shape.length;
     if (this.answer === "whole" && all.some(({ of }, d) => of !== d + dims)) return null;
     return `[${all.map(({ of, more }) => `${of} + ${constantOf(more)}`).join()}]`;
+  }
+
+  /** A place by rows, of elements of the first row alone, as what has one row has: they lie at a distance. */
+  private inOneRow(place: Place, start: Form, end: Form): Place {
+    const { rows, turns } = place;
+    if (rows === null || turns.length > 0 || rows.steps.length > 0) return place;
+    const { ranges } = this.lengths.box;
+    const isFirst =
+      isAtLeastZero(plus(start, rows.shift), ranges) && isAtLeastZero(minus(rows.by, plus(end, rows.shift)), ranges);
+    return isFirst ? { ...place, rows: null } : place;
   }
 
   /**

@@ -29,40 +29,91 @@ function answerOf(kernel: Kernel, output: SignatureTensor, s: Kernel["specificat
     new OfElements(kernel, output, s).check(s.value, new Set());
     return "local";
   }
-  checkTensors(kernel, s, new Set());
+  if (new OfTensors(kernel, output).holdsRows(s))
+    throw new NotShown("the answer is of what ranks have one by one", placeOf(kernel));
   checkShapes(kernel, output);
   return "whole";
 }
 
-/** @param seen parts that were looked at: specifications share them */
-function checkTensors(kernel: Kernel, s: Specification, seen: Set<Specification>): void {
-  if (seen.has(s)) return;
-  seen.add(s);
-  switch (s.kind) {
-    case "input":
-    case "constant":
-    // One number of the launch, wherever it is used.
-    case "scalar":
-      return;
-    case "unary":
-    case "cast":
-    case "rounded":
-      return checkTensors(kernel, s.a, seen);
-    case "binary":
-    case "compare":
-      checkTensors(kernel, s.a, seen);
-      return checkTensors(kernel, s.b, seen);
-    case "select":
-      checkTensors(kernel, s.condition, seen);
-      checkTensors(kernel, s.a, seen);
-      return checkTensors(kernel, s.b, seen);
-    default:
-      throw new NotShown(`the answer has a '${s.kind}', which goes by places`, placeOf(kernel));
+/**
+ * A tensor without dimensions in front of which there is one index: places are the same without them. A dimension of the ranks, each of which has
+ * one index of it, is left out, too, down to so many dimensions: what each rank has then is a summand of its own.
+ */
+export function withoutRows(t: SignatureTensor, dims: number): SignatureTensor {
+  const { layout, shape, localShape } = t;
+  const isRanks = layout.kind === "sharded" && layout.axis === undefined && layout.dim === 0 && shape.length > dims;
+  if (localShape.length < 2 || localShape[0] !== 1 || (shape[0] !== 1 && !isRanks)) return t;
+  const left = { ...t, shape: shape.slice(1), localShape: localShape.slice(1) };
+  if (layout.kind !== "sharded") return withoutRows(left, dims);
+  if (layout.dim === 0) return withoutRows({ ...left, layout: { kind: "partial", op: "sum" } }, dims);
+  return withoutRows({ ...left, layout: { ...layout, dim: layout.dim - 1 } }, dims);
+}
+
+/** An output without dimensions of one element in front. */
+export const outputRows = (output: SignatureTensor): SignatureTensor => withoutRows(output, output.shape.length);
+
+/** A specification of whole tensors, element by element; of rows that ranks have one by one, all of a place together. */
+class OfTensors {
+  /** Parts that were looked at, which specifications share, and whether they have rows of ranks. */
+  private readonly seen = new Map<Specification, boolean>();
+  private readonly dims: number;
+
+  constructor(
+    private readonly kernel: Kernel,
+    private readonly output: SignatureTensor,
+  ) {
+    this.dims = outputRows(output).shape.length;
+  }
+
+  /** @throws NotShown where an element is not made of those of its place */
+  holdsRows(s: Specification): boolean {
+    let known = this.seen.get(s);
+    if (known === undefined) this.seen.set(s, (known = this.look(s)));
+    return known;
+  }
+
+  private look(s: Specification): boolean {
+    switch (s.kind) {
+      case "input": {
+        const input = this.kernel.inputs.find((t) => t.name === s.name)!;
+        return input.shape.length > this.dims && input.shape[0] !== 1;
+      }
+      case "constant":
+      // One number of the launch, wherever it is used.
+      case "scalar":
+        return false;
+      case "unary":
+      case "cast":
+      case "rounded":
+        return this.holdsRows(s.a);
+      case "binary":
+      case "compare":
+        return [s.a, s.b].filter((part) => this.holdsRows(part)).length > 0;
+      case "select":
+        return [s.condition, s.a, s.b].filter((part) => this.holdsRows(part)).length > 0;
+      case "fold":
+        if (s.dim !== 0 || !this.holdsRows(s.a)) return this.refuse(s);
+        return false;
+      case "reshape": {
+        const { shape } = outputRows(this.output);
+        const more = s.shape.length - shape.length;
+        const isSame = more >= 0 && s.shape.every((e, d) => (d < more ? e === 1 : sameExtent(e, shape[d - more]!)));
+        if (!isSame || this.holdsRows(s.a)) return this.refuse(s);
+        return false;
+      }
+      default:
+        return this.refuse(s);
+    }
+  }
+
+  private refuse({ kind }: Specification): never {
+    throw new NotShown(`the answer has a '${kind}', which goes by places`, placeOf(this.kernel));
   }
 }
 
 /** The last dimensions of the output, on all ranks or cut along one of them: so that places in one say where to look in another. */
-function checkShapes(kernel: Kernel, output: SignatureTensor): void {
+function checkShapes(kernel: Kernel, given: SignatureTensor): void {
+  const output = outputRows(given);
   const fits = ({ layout, shape }: SignatureTensor): boolean => {
     const before = output.shape.length - shape.length;
     return (
@@ -73,7 +124,7 @@ function checkShapes(kernel: Kernel, output: SignatureTensor): void {
       shape.every((e, d) => sameExtent(e, output.shape[before + d]!))
     );
   };
-  if (![output, ...kernel.inputs].every(fits))
+  if (![output, ...kernel.inputs.map((t) => withoutRows(t, output.shape.length))].every(fits))
     throw new NotShown("the tensors have several shapes, or parts that are not neighbours", placeOf(kernel));
 }
 
