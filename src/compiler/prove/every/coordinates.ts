@@ -30,15 +30,13 @@ export class Coordinates {
   /**
    * One text for equal places. Null where it would depend on lengths.
    * @param given the input @param owner the rank that has the element of the input
-   * @param at where it lies there
    * @param start elements of the output, from here
    * @param end to here, that are made of the elements at these places
    */
-  textOf(given: SignatureTensor, owner: number, at: Place, start: Form, end: Form): string | null {
-    const place = this.inOneRow(at, start, end);
+  textOf(given: SignatureTensor, owner: number, place: Place, start: Form, end: Form): string | null {
     const input = this.answer === "whole" ? withoutRows(given, this.output.shape.length) : given;
     if (this.isLinear(input)) {
-      const linear = this.linear(input, owner, place);
+      const linear = this.linear(input, owner, this.inOneRow(place, start, end));
       return linear !== null && isConstant(linear) ? String(constantOf(linear)) : null;
     }
     const all = this.coordinates(input, place, start, end)?.map(({ of, more }, d) => ({
