@@ -1,6 +1,6 @@
 /**
  * What one rank does in a launch, counted on its device-level kernel at given sizes and a given grid: bytes of whose memory,
- * arithmetic, and the path of the busiest thread of block 0, which has no fewer iterations than any other block.
+ * arithmetic, and the path of the busiest thread: of block 0, which has no fewer iterations than any other block of what begins with row 0.
  *
  * Nothing here knows a collective or a machine. A loop whose variable decides nothing is counted once and multiplied; others are
  * gone through iteration by iteration, long ones by samples. Starts are aligned. What data decides goes the first of its two ways.
