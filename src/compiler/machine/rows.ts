@@ -25,6 +25,12 @@ export class RowsOfBlocks {
   /** @param grid blocks of the launch */
   constructor(private readonly grid: number) {}
 
+  /** Iterations that the busiest block or thread has of so many. @param threads that share a loop of threads */
+  busiest(map: unknown, total: number, threads: number): number {
+    if (map === "blocks") return Math.ceil(total / this.grid);
+    return map === "threads" || map === "fragment" ? Math.ceil(total / threads) : total;
+  }
+
   /** Null for a loop that begins anew: the first block has no fewer iterations than others. */
   goingOn([begin, end]: Rows): Share | null {
     if (this.last?.end !== begin || begin % this.grid === 0) return null;

@@ -92,8 +92,9 @@ class Counter {
   private isConsuming = false;
   /** Tiles that the busiest block's consumers have. */
   private rounds = 0;
-  /** Whether what is counted is done to elements of an accumulator. */
+  /** Whether what is counted is done to elements of an accumulator; and the innermost loop over those, or over tiles, of consumers. */
   private isOfAccumulator = false;
+  private tileDepth = 0;
   /** Whether blocks have handed each other pieces of tiles. */
   private hasPieces = false;
   /** Of the producer's tiles, while those are gone through. */
@@ -309,7 +310,7 @@ class Counter {
   private ownersOf({ peer }: PreparedOp): readonly (readonly [owner: number, part: number])[] {
     const { world } = this.kernel;
     if (peer === null) return [[this.rank, 1]];
-    if (this.isConsuming && this.depends[peer]! > 0)
+    if (this.depends[peer]! > 0 && this.depends[peer]! <= this.tileDepth)
       return Array.from({ length: world }, (_, rank) => [rank, 1 / world] as const);
     const owner = this.values.deciding(peer);
     return owner === null || owner < 0 || owner >= world ? [] : [[owner, 1]];
@@ -329,14 +330,6 @@ class Counter {
     if (from === null || from === this.rank) return;
     this.awaits.add(from);
     if (this.awaited !== null) this.awaited.waits++;
-  }
-
-  /** Iterations that the busiest block or thread has of those in the range. */
-  private ownIterations(op: PreparedOp, total: number): number {
-    const map = op.attributes["map"];
-    if (map === "blocks") return Math.ceil(total / this.grid);
-    if (map === "threads" || map === "fragment") return Math.ceil(total / this.threads);
-    return total;
   }
 
   private roles({ regions, attributes }: PreparedOp, weight: number): void {
@@ -404,12 +397,14 @@ class Counter {
     const total = ranges.reduce((n, [lo, hi]) => n * Math.max(0, hi - lo), 1);
     if (total === 0) return;
     if (op.attributes["map"] === "threads" && op.synchronises) return this.meet(body, ranges[0]!, weight);
-    const own = this.ownIterations(op, total);
+    const map = op.attributes["map"];
+    const own = this.rows.busiest(map, total, this.threads);
     // An iteration of a loop over blocks is one block's.
-    const isOfBlocks = op.attributes["map"] === "blocks";
+    const isOfBlocks = map === "blocks";
     const each = isOfBlocks ? weight / this.grid : weight;
-    const { shares, unevenness, isOfAccumulator } = this;
-    if (op.attributes["map"] === "fragment") this.isOfAccumulator = true;
+    const { shares, unevenness, isOfAccumulator, tileDepth } = this;
+    if (map === "fragment") this.isOfAccumulator = true;
+    if (this.isConsuming && (isOfBlocks || map === "fragment")) this.tileDepth = this.depth + 1;
     if (isOfBlocks && this.isConsuming) this.rounds = Math.max(this.rounds, own);
     if (isOfBlocks) this.unevenness = (own * this.grid) / total;
     if (isOfBlocks && ranges.length === 1 && copiesTiles(body))
@@ -439,6 +434,7 @@ class Counter {
       this.shares = shares;
       this.unevenness = unevenness;
       this.isOfAccumulator = isOfAccumulator;
+      this.tileDepth = tileDepth;
     }
   }
 
