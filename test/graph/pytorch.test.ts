@@ -57,14 +57,14 @@ describe("a layer of 8B, as it was measured", () => {
     expect(programs(lowered)).toEqual([
       "convert_element_type to all_gather_into_tensor",
       "mm_3 to add_1",
-      "all_gather_into_tensor_1 to mm_5",
+      "all_gather_into_tensor_1 to mm_4",
       "mm_6 to add_4",
     ]);
     expect(lowered.seconds).toBeLessThan(lowered.baseline);
-    // The gated pair is multiplied as far as parts of its rows have come; the gate itself takes longer in tiles, where nobody multiplies meanwhile, than as a kernel. Where a product is short, its gather goes with the norm before it instead:
+    // A product of the gated pair is multiplied as far as parts of its rows have come, and with the other one beside it that takes as long as with that one behind it, but for a tenth of a microsecond; the gate itself takes longer in tiles, where nobody multiplies meanwhile, than as a kernel. Where a product is short, its gather goes with the norm before it instead:
     // what blocks send for a product takes from what they multiply.
     const products = lowered.edges.filter((e) => ["mm", "mm_1", "mm_2", "mm_4", "mm_5"].includes(e.to));
-    expect(products.map((e) => [e.to, e.isFused])).toEqual([["mm", false], ["mm_1", false], ["mm_2", false], ["mm_4", true], ["mm_5", true]]); // prettier-ignore
+    expect(products.map((e) => [e.to, e.isFused])).toEqual([["mm", false], ["mm_1", false], ["mm_2", false], ["mm_4", true], ["mm_5", false]]); // prettier-ignore
     for (const e of products) expect(e.together! < e.apart!).toBe(e.isFused);
   });
 
