@@ -121,6 +121,16 @@ describe("layouts", () => {
         }
       });
 
+  test("a whole number that should be there is named as it lies there", () => {
+    const it = manifest("in x: u8[n] local local [n] out y: u8[n] local local [n] specify unary(neg, input(x))", 1);
+    const [only] = makeInputs(it, dims(1, 1), 1) as [RankTensors];
+    only.inputs["x"]![0] = 67;
+    only.outputs["y"]![0] = 256 - 67;
+    expect(checkOutputs(it, dims(1, 1), [only], [only]).correct).toBe(true);
+    only.outputs["y"]![0] = 1;
+    expect(checkOutputs(it, dims(1, 1), [only], [only]).firstMismatch).toMatchObject({ actual: 1, expected: 189 });
+  });
+
   test("local: each rank for itself", () => {
     const it = manifest("in x: f32[n] local local [n] out y: f32[n] local local [n] specify unary(neg, input(x))", 3);
     const ranks = makeInputs(it, dims(1, 5), 1);

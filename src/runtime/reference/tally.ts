@@ -94,7 +94,15 @@ export function tallyRun(
       // After the first wrong element nobody asks what others may be.
       const own = isFloat && tally.first === null ? ownRoundings(tally, rank, local + i, number, says) : null;
       if (d > tally.maxError) note(tally, d, own ?? 0);
-      if (own === null) tally.first ??= { rank, index: local + i, expected: reference, actual: number, tolerance: 0 };
+      if (own === null)
+        // What is stored of a whole number is what is left of it there.
+        tally.first ??= {
+          rank,
+          index: local + i,
+          expected: isFloat ? reference : target,
+          actual: number,
+          tolerance: 0,
+        };
       continue;
     }
     const number = decode(dtype, element);
