@@ -80,16 +80,3 @@ describe("in loops", () => {
     expect(isWrong(kernel)).toBe(true);
   });
 });
-
-describe("no folds over ranks alone", () => {
-  it.each([
-    ["rows that all ranks have", rows("y = sum(r, dim: 0)", "T[1, n] replicated", "r: T[3, n] replicated")],
-    [
-      "each row, less what all have of its place",
-      rows("y = a - all_reduce(max(a + b, dim: 0))", "T[world, n] sharded(0)"),
-    ],
-    ["columns", rows("y = sum(r, dim: 1)", "T[n, 1] replicated", "r: T[n, 5] replicated")],
-  ])("%s: not shown", (_, text) => {
-    expect(reasonOf(compiled(text))).not.toBe(null);
-  });
-});

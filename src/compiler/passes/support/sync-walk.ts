@@ -308,15 +308,20 @@ export class SyncWalk {
       values.map((v) => ({ name, rank: v.rank, peer: v.number(operands[0]!) })),
     );
     this.meetBefore(place, said);
-    for (const { name, rank, peer } of said) if (name === "notify") this.word(name, rank, peer);
-    for (const { name, rank, peer } of said) if (name === "await") this.word(name, rank, peer);
+    for (const name of SPOKEN)
+      for (const { rank, peer } of said.filter((word) => word.name === name))
+        if (peer === null) this.order.giveUpMatching();
+        else this.order[name](rank, peer);
+    this.waits = this.waitsAfter(said);
   }
 
-  private word(name: "notify" | "await", rank: number, peer: number | null): void {
-    if (peer === null) return this.order.giveUpMatching();
-    this.order[name](rank, peer);
-    if (name === "notify") this.waits.signal({ from: rank, to: peer });
-    else this.waits.wait({ from: peer, to: rank });
+  private waitsAfter(said: readonly Said[]): EarlyWaits {
+    const waits = this.waits.copy();
+    for (const { name, rank, peer } of said)
+      if (peer !== null && name === "notify") waits.signal({ from: rank, to: peer });
+    for (const { name, rank, peer } of said)
+      if (peer !== null && name === "await") waits.wait({ from: peer, to: rank });
+    return waits;
   }
 
   /**
@@ -325,17 +330,15 @@ export class SyncWalk {
    */
   private meetBefore(place: Op, said: readonly Said[]): void {
     const { plan, iteration } = this;
-    if (plan.isEarly && this.mode === "place" && plan.get(place, iteration) === undefined && !this.waits.areOpen) {
-      const after = this.waits.copy();
-      for (const { name, rank, peer } of said)
-        if (peer !== null && name === "notify") after.signal({ from: rank, to: peer });
-      for (const { name, rank, peer } of said)
-        if (peer !== null && name === "await") after.wait({ from: peer, to: rank });
-      if (after.areOpen) plan.set(place, iteration, { pairs: RankPairs.all(this.shared.kernel.world), isGrid: true });
-    }
+    const isAsked = plan.isEarly && this.mode === "place" && plan.get(place, iteration) === undefined;
+    if (isAsked && !this.waits.areOpen && this.waitsAfter(said).areOpen)
+      plan.set(place, iteration, { pairs: RankPairs.all(this.shared.kernel.world), isGrid: true });
     this.planned(place);
   }
 }
+
+/** What is said before what is heard. */
+const SPOKEN = ["notify", "await"] as const;
 
 /** A word of a rank to a peer, or one that it waits for. */
 interface Said {

@@ -143,12 +143,6 @@ export class TensorMemory {
     const { at } = this;
     const group = this.groupOf(partition);
     if (partition.kind === "rails") return this.ownRails(t, partition, body);
-    if (partition.kind === "slices" && partition.isExact) {
-      const { dim, length } = partition;
-      const start = at.index("mul", at.place(group), at.extent(length));
-      at.tiles(t.shape.with(dim, length), (i) => body(at.replaced(i, dim, (v) => at.index("add", v, start))));
-      return;
-    }
     if (partition.kind === "slices") return this.slice(t, partition, at.place(group), body);
     const whole = productOf(t.shape);
     const bounds = this.pieceAt(at.place(group), pieceOf(whole, group.size), whole);
@@ -170,11 +164,9 @@ export class TensorMemory {
     body: (index: Index) => void,
   ): void {
     const { at } = this;
-    const exactly = (): readonly [Value, Value] => {
-      const start = at.index("mul", place, at.extent(length));
-      return [start, at.index("add", start, at.extent(length))];
-    };
-    at.tiles(shape, body, { dim, bounds: isExact ? exactly() : this.pieceAt(place, length, shape[dim]!) });
+    if (!isExact) return at.tiles(shape, body, { dim, bounds: this.pieceAt(place, length, shape[dim]!) });
+    const start = at.index("mul", place, at.extent(length));
+    at.tiles(shape.with(dim, length), (i) => body(at.replaced(i, dim, (v) => at.index("add", v, start))));
   }
 
   /** Runs over the elements that each rank of a group has, with the rank and where its elements begin. */

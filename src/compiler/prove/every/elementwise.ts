@@ -88,9 +88,9 @@ class OfTensors {
         return this.holdsRows(s.a);
       case "binary":
       case "compare":
-        return [s.a, s.b].filter((part) => this.holdsRows(part)).length > 0;
+        return this.someHold([s.a, s.b]);
       case "select":
-        return [s.condition, s.a, s.b].filter((part) => this.holdsRows(part)).length > 0;
+        return this.someHold([s.condition, s.a, s.b]);
       case "fold":
         if (s.dim !== 0 || !this.holdsRows(s.a)) return this.refuse(s);
         return false;
@@ -104,6 +104,11 @@ class OfTensors {
       default:
         return this.refuse(s);
     }
+  }
+
+  /** All are looked at, whatever the first ones hold. */
+  private someHold(parts: readonly Specification[]): boolean {
+    return parts.map((part) => this.holdsRows(part)).includes(true);
   }
 
   private refuse({ kind }: Specification): never {
