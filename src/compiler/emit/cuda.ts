@@ -19,11 +19,13 @@ import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir
 import { lanesOf, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
+import { DTYPES } from "../types/dtype.js";
 import { type LaunchLengths, launchLengthsOf } from "./launch-lengths.js";
 import { parametersOf } from "./manifest.js";
 import { apartText, fragmentBranch, fragmentBranchText, fragmentLoopText, fragmentThreads } from "./fragments.js";
 import { fragmentLoadText, type FragmentElements, isAheadText, isPlaceText } from "./fragment-elements.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
+import { Naturals } from "./naturals.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
@@ -53,6 +55,13 @@ export class CudaEmitter {
   private fragment: FragmentElements | null = null;
   /** Whether the compiler may not write loops out as it likes: where there are roles, that is most of what it takes time for. */
   private readonly isLong: boolean;
+  /** Whether a loop over threads is around. */
+  private isInThreads = false;
+  private readonly naturals = new Naturals();
+  /** Multiples of the number of blocks. */
+  private readonly rounds = new Set<Value>();
+  /** Conditions that hold where buffers begin as allocations do, and lengths are multiples of vectors. */
+  private readonly aligned = new Set<Value>();
   /** What the launch computes, and the kernel takes for granted. */
   private readonly launched: LaunchLengths;
 
@@ -234,13 +243,25 @@ export class CudaEmitter {
     this.line(`for (int l = 0; l < ${lanes}; l++) ${name}.v[l] = ${make(operands)};`);
   }
 
-  /** Whether an op divides by what is not known before the launch, where registers are few. */
+  /** Whether an op divides by what is not known before the launch, where registers are few, or once for all elements. */
   private isLongDivision(op: Op): boolean {
     const fn = op.attributes["fn"];
-    const isDivision = op.name === "binary" && (fn === "div" || fn === "rem");
-    return (
-      isDivision && this.isLong && scalarOf(op.results[0]!.type) === "index" && !this.constants.has(op.operands[1]!)
-    );
+    const isDivision = op.name === "binary" && (fn === "div" || fn === "rem") && (this.isLong || !this.isInThreads);
+    return isDivision && scalarOf(op.results[0]!.type) === "index" && !this.constants.has(op.operands[1]!);
+  }
+
+  /** Whether what is not below zero is divided by a number. */
+  private isCounted({ attributes: { fn }, operands: [a, b], results }: Op): boolean {
+    const isIndex = scalarOf(results[0]!.type) === "index" && (this.constants.get(b!) ?? 0) > 0;
+    return isIndex && (fn === "div" || fn === "rem") && this.naturals.has(a!);
+  }
+
+  /** Whether one condition chooses between vectors that are whole words. */
+  private isOfWords({ operands, results }: Op): boolean {
+    const { type } = results[0]!;
+    const kind = scalarOf(type);
+    const bytes = kind === "index" || kind === "bool" ? 0 : DTYPES[kind].bytes * lanesOf(type);
+    return lanesOf(type) > 1 && lanesOf(operands[0]!.type) === 1 && bytes > 0 && bytes % 4 === 0;
   }
 
   /** A number of the launch: a name for it, or where it is to be taken anew, a register that nobody knows the value of. */
@@ -256,6 +277,7 @@ export class CudaEmitter {
   }
 
   private op(op: Op): void {
+    this.naturals.note(op);
     if (this.launched.unused.has(op)) {
       const name = this.launched.names.get(op.results[0]!);
       if (name === undefined) return;
@@ -280,8 +302,11 @@ export class CudaEmitter {
       case "block":
         return this.names.set(op.results[0]!, "(i64)blockIdx.x");
       case "grid":
+        this.rounds.add(op.results[0]!);
         return this.names.set(op.results[0]!, "(i64)gridDim.x");
       case "binary":
+        if (fn === "mul" && op.operands.some((v) => this.rounds.has(v))) this.rounds.add(op.results[0]!);
+        if (fn === "and" && op.operands.some((v) => this.aligned.has(v))) this.aligned.add(op.results[0]!);
         if (this.fragment !== null && isPlaceText(op, this.fragment, this.constants, this)) return;
         if (this.stages.has(op.results[0]!) && fn === "rem" && this.constants.has(op.operands[1]!))
           return this.define(op, ([a]) => `(u32)${a!} % ${this.constants.get(op.operands[1]!)!}u`);
@@ -289,13 +314,16 @@ export class CudaEmitter {
           this.use("quotient");
           return this.define(op, ([a, b]) => (fn === "div" ? `quotient(${a!}, ${b!})` : `${a!} - quotient(${a!}, ${b!}) * ${b!}`)); // prettier-ignore
         }
+        if (this.isCounted(op)) return this.define(op, ([a]) => `(i64)((u64)${a!} ${fn === "div" ? "/" : "%"} ${this.constants.get(op.operands[1]!)!}ull)`); // prettier-ignore
         return this.define(op, ([a, b]) => binaryText(fn as BinaryFunction, scalarOf(op.results[0]!.type), a!, b!));
       case "unary":
         return this.define(op, ([a]) => unaryText(fn as UnaryFunction, scalarOf(op.results[0]!.type), a!, this.use));
       case "compare":
         return this.define(op, ([a, b]) => compareText(fn as Comparison, a!, b!));
       case "select":
-        return this.define(op, ([c, a, b]) => `${c} ? ${a} : ${b}`);
+        if (!this.isOfWords(op)) return this.define(op, ([c, a, b]) => `${c} ? ${a} : ${b}`);
+        this.use("choose");
+        return this.line(`const ${this.cType(op.results[0]!.type)} ${this.name(op.results[0]!)} = choose(${op.operands.map((v) => this.name(v)).join(", ")});`); // prettier-ignore
       case "cast":
         if (op === this.fragment?.cast) return this.names.set(op.results[0]!, this.name(op.operands[0]!));
         return this.define(op, ([a]) =>
@@ -323,6 +351,7 @@ export class CudaEmitter {
         return this.store(op);
       case "aligned": {
         const start = this.address(op, memoryOperands(op).peer);
+        this.aligned.add(op.results[0]!);
         return this.define(op, () => `(u64)${start} % ${String(op.attributes["bytes"])} == 0`);
       }
       case "block_sync":
@@ -356,7 +385,12 @@ export class CudaEmitter {
     const i = this.name(op.regions[0]!.arguments[0]!);
     const [lo, hi] = op.operands.map((v) => this.name(v)) as [string, string];
     const [from, to] = op.operands.map((v) => this.constants.get(v));
-    const body = (): void => this.region(op.regions[0]!);
+    const around = this.isInThreads;
+    const body = (): void => {
+      this.isInThreads ||= op.attributes["map"] === "threads";
+      this.region(op.regions[0]!);
+      this.isInThreads = around;
+    };
     const { threads, first: firstThread } = this.role;
     const thread = firstThread === 0 ? "threadIdx.x" : `(threadIdx.x - ${firstThread})`;
     const pragma = (): void => {
@@ -368,8 +402,7 @@ export class CudaEmitter {
         pragma();
         return this.block(`for (i64 ${i} = ${lo}; ${i} < ${hi}; ${i}++)`, body);
       case "blocks": {
-        const first =
-          from === 0 ? "blockIdx.x" : `${lo} + ((i64)blockIdx.x - ${lo} % gridDim.x + gridDim.x) % gridDim.x`;
+        const first = from === 0 ? "blockIdx.x" : this.firstRow(op.operands[0]!, lo);
         pragma();
         return this.block(`for (i64 ${i} = ${first}; ${i} < ${hi}; ${i} += gridDim.x)`, body);
       }
@@ -393,6 +426,13 @@ export class CudaEmitter {
     }
   }
 
+  /** Where the rows of a block begin in a loop from `lo` on: behind whole rounds of all blocks nothing has to be divided. */
+  private firstRow(lo: Value, name: string): string {
+    if (this.rounds.has(lo)) return `${name} + blockIdx.x`;
+    this.use("firstRow");
+    return `first_row(${name})`;
+  }
+
   private branch(op: Op): void {
     const [then, otherwise] = op.regions as [Region, Region];
     const condition = this.name(op.operands[0]!);
@@ -402,7 +442,9 @@ export class CudaEmitter {
       return fragmentBranchText(condition, loops, this);
     }
     if (otherwise.ops.length === 0) return this.block(`if (${condition})`, () => this.region(then));
-    this.block(`if (${condition})`, () => this.region(then), "} else {");
+    // What tensors that begin elsewhere take stands behind all else: a block fetches its instructions one after the other.
+    const isUsual = this.aligned.has(op.operands[0]!);
+    this.block(isUsual ? `if (__builtin_expect(${condition}, true))` : `if (${condition})`, () => this.region(then), "} else {"); // prettier-ignore
     this.indented(() => this.region(otherwise));
     this.line("}");
   }

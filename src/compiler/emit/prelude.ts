@@ -51,6 +51,25 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
   }
 }
 `,
+  // The first row of a block from one on, of those that have its number modulo all blocks.
+  firstRow: `
+__device__ __forceinline__ i64 first_row(i64 from) {
+  const u32 at = (u64)from >> 32 == 0 ? (u32)from % gridDim.x : (u32)(from % gridDim.x);
+  return from + (blockIdx.x >= at ? blockIdx.x - at : blockIdx.x + gridDim.x - at);
+}`,
+  // Word by word: elements of 16 bits would be chosen one by one.
+  choose: `
+template <typename T, int N> __device__ __forceinline__ Vec<T, N> choose(bool first, const Vec<T, N>& a, const Vec<T, N>& b) {
+  constexpr int words = sizeof(T) * N / 4;
+  u32 w[words], other[words];
+  memcpy(w, &a, 4 * words);
+  memcpy(other, &b, 4 * words);
+#pragma unroll
+  for (int i = 0; i < words; i++) w[i] = first ? w[i] : other[i];
+  Vec<T, N> r;
+  memcpy(&r, w, 4 * words);
+  return r;
+}`,
   // Of numbers that are not negative. Of the first tile of a block, what is divided is the smaller one most often (16×8192×2048 on an H200: 9.6 µs, 9.2
   // with the first line). The compiler makes a call of a division of 64 bits, and keeps registers free for it.
   quotient: `

@@ -35,13 +35,15 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
   const rowsOf = (op: Op): Extent => extent("ceildiv", mostElements(op, kernel, definitions), row);
-  const isSpread = (op: Op): boolean => isSpreadLoop(op, kernel.world, definitions);
+  const trips = (op: Op): number | null => spreadTrips(op, kernel.world, definitions);
   walkKernel(kernel, (op, parents) => {
-    if (isTileLoop(op)) work.push(extent("mul", parents.some(isSpread) ? kernel.world : 1, rowsOf(op)));
+    const around = parents.map(trips).find((n) => n !== null) ?? 1;
+    if (isTileLoop(op)) work.push(extent("mul", around, rowsOf(op)));
   });
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
-    if (isSpread(op)) mapSpread(op, b, values, { row, rowsOf, world: kernel.world });
+    const peers = trips(op);
+    if (peers !== null) mapSpread(op, b, values, { row, rowsOf, peers, isAll: peers === kernel.world });
     else if (!isTileLoop(op)) return false;
     else if (movers.has(op)) mapLoop(op, b, values, movers.get(op)! * lanes, movingRows);
     else mapLoop(op, b, values, threads * lanes, rowsOfBlocks);
@@ -64,11 +66,11 @@ function isTileLoop(op: Op): boolean {
   return op.name === "for" && op.attributes["map"] === "tiles";
 }
 
-/** A loop over all ranks with nothing in it but a tile loop that blocks may take in any way, perhaps under conditions. */
-function isSpreadLoop(op: Op, world: number, definitions: Definitions): boolean {
-  if (op.name !== "for" || op.attributes["map"] !== "ranks" || spreadLoop(op.regions[0]!.ops) === null) return false;
+/** Iterations of a loop over ranks from 0 on with nothing in it but a tile loop that blocks may take in any way, perhaps under conditions. */
+function spreadTrips(op: Op, world: number, definitions: Definitions): number | null {
+  if (op.name !== "for" || op.attributes["map"] !== "ranks" || spreadLoop(op.regions[0]!.ops) === null) return null;
   const [from, to] = op.operands.map((v) => definitions.constant(v));
-  return from === 0 && to === world;
+  return from === 0 && to !== undefined && to > 0 && to <= world ? to : null;
 }
 
 function spreadLoop(ops: readonly Op[]): Op | null {
@@ -82,18 +84,21 @@ function spreadLoop(ops: readonly Op[]): Op | null {
 interface Spreading {
   readonly row: number;
   readonly rowsOf: (op: Op) => Extent;
-  readonly world: number;
+  /** Iterations over ranks, and whether they are all ranks. */
+  readonly peers: number;
+  readonly isAll: boolean;
 }
 
-function mapSpread(op: Op, build: Builder, values: Substitution, { row, rowsOf, world }: Spreading): void {
+function mapSpread(op: Op, build: Builder, values: Substitution, { row, rowsOf, peers, isAll }: Spreading): void {
   const tiles = spreadLoop(op.regions[0]!.ops)!;
   const zero = build.constant(0);
-  const ranks = build.constant(world);
+  const ranks = build.constant(peers);
   const items = build.mul(build.extent(rowsOf(tiles)), ranks);
   build.for("blocks", [[zero, items]], ([item]) => {
     const number = build.div(item!, ranks);
-    // Neighbouring blocks turn to different ranks, and ranks to different ones at a time.
-    const peer = build.rem(build.add(build.add(build.rank(), build.constant(1)), item!), ranks);
+    // Neighbouring blocks turn to different ranks, and ranks to different ones at a time; loops over the others count from this rank on themselves.
+    const first = isAll ? build.add(build.add(build.rank(), build.constant(1)), item!) : item!;
+    const peer = build.rem(first, ranks);
     const body = new Substitution(values);
     body.set(op.regions[0]!.arguments[0]!, peer);
     rewriteOps(op.regions[0]!.ops, build, body, (inner, _, at) => {

@@ -8,19 +8,23 @@
  * touched by their own rank alone, so that callers' tensors need no barrier, and what travels lies in scratch, whose
  * synchronisation derive-sync finds; or it travels as packets, which carry their own (`protocol`).
  *
+ * No rank sends itself a packet where it goes through all ranks: it loads its own element where it lies, and stores it where it
+ * belongs (2×H200, 2026-11: all_reduce of 64 KiB 4.0 → 2.8 µs, of 4 MiB 16.7 → 14.7).
+ *
  * Nothing changes what is computed, or in which order: every element is moved once more. It takes that where an access goes
  * does not depend on data, so that the other side can follow it. An access that does not qualify stays as it is, and
  * `transfersOf` says why.
  */
 import { Builder } from "../ir/builder.js";
 import { type Attributes, type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js"; // prettier-ignore
-import { copyOp, rewriteOps, Substitution, walk } from "../ir/visit.js";
+import { copyOp, Substitution, walk } from "../ir/visit.js";
 import { DTYPES } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
 import { accessesIn, isAllRanks, type Step, tripCount } from "./support/nests.js";
 import { OtherRank, Refused } from "./support/other-side.js";
+import { flattened, forOthers, leadOf, type Staged, StagedNest } from "./support/staged-nest.js";
 import { MOST_PACKET_BYTES } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
@@ -54,17 +58,6 @@ const ROUND = 64;
 /** A loop of which each element is a product. */
 function isProduct(op: Op): boolean {
   return op.name === "for" && op.regions[0]!.ops.some(({ name }) => name === "contract");
-}
-
-/** What becomes of one access. */
-interface Staged {
-  readonly access: Op;
-  readonly buffer: Buffer;
-  readonly path: readonly Step[];
-  /** The loop over ranks whose variable is the peer, which the other side need not go through. */
-  readonly collapsed: Op | null;
-  /** Loops whose iterations have places of their own: those around the nest, then those in it. */
-  readonly leads: readonly Op[];
 }
 
 class Staging {
@@ -191,7 +184,19 @@ class Staging {
     const taken = { ...this.kernel, buffers: [...this.kernel.buffers, ...this.buffers] };
     const buffer: Buffer = { name: freshName(taken, wanted), role, dtype, shape, symmetric: false };
     this.buffers.push(buffer);
-    return { access, buffer, path, collapsed, leads };
+    const leavesOut = role === "packet" && collapsed !== null && this.hasOwn(access, path, collapsed);
+    return { access, buffer, path, collapsed, leads, leavesOut };
+  }
+
+  /**
+   * Whether a rank that goes through all ranks has its own elements at hand: what it loads is the caller's, which nobody stores to; and where it adds up,
+   * each of its terms is one of those, whatever the rank.
+   */
+  private hasOwn(access: Op, path: readonly Step[], collapsed: Op): boolean {
+    if (this.kernel.world === 1) return false;
+    if (access.name === "load" && bufferOf(this.kernel, text(access, "buffer")).role !== "input") return false;
+    if (collapsed.name === "for") return collapsed.attributes["map"] === "ranks";
+    return path.at(-1)!.op === collapsed;
   }
 
   /** Whether a value is computed from the variables of a loop. */
@@ -225,27 +230,10 @@ class Staging {
 
   /** The nest with its loops over tiles counted from 0 in one variable, and staged accesses to the rank's own memory. */
   private rewritten(nest: Op, staged: readonly Staged[], values: Substitution): void {
-    const positions = new Map<Op, Value>();
-    const extra: Attributes = this.isFree([nest], staged) ? { spread: true } : {};
-    const loops = new Set(staged.flatMap(({ path }) => path.map(({ op }) => op)));
-    rewriteOps([nest], this.build, values, function rewrite(op, build, inner): boolean {
-      if (op.attributes["map"] === "tiles" && loops.has(op)) {
-        flattened(op, { build, values: inner, get: (v) => inner.get(v), extra }, (k, body) => {
-          positions.set(op, k);
-          rewriteOps(op.regions[0]!.ops, build, body, rewrite);
-        });
-        return true;
-      }
-      const one = staged.find(({ access }) => access === op);
-      if (one === undefined) return false;
-      const { value, peer } = memoryOperands(op);
-      const k = positions.get(one.path.find((s) => s.op.attributes["map"] === "tiles")!.op)!;
-      const leads = one.leads.map((lead) => leadOf(lead, build, (v) => inner.get(v)));
-      if (op.name === "store")
-        build.store(one.buffer.name, inner.get(value!), [...leads, build.rank(), k], inner.get(peer!)); // prettier-ignore
-      else inner.set(op.results[0]!, build.load(one.buffer.name, [...leads, inner.get(peer!), k], op.results[0]!.type));
-      return true;
-    });
+    new StagedNest(this.kernel, staged, this.isFree([nest], staged) ? { spread: true } : {}, this.build).emit(
+      nest,
+      values,
+    );
   }
 }
 
@@ -273,11 +261,13 @@ class OtherSide {
 
   emit(): void {
     const { build } = this;
-    const world = build.constant(this.staging.kernel.world);
-    build.for("ranks", [[build.constant(0), world]], ([other]) => {
-      this.other = other!;
+    const side = (other: Value): void => {
+      this.other = other;
       this.step(0, new Substitution());
-    });
+    };
+    if (this.one.leavesOut) return forOthers(this.staging.kernel, build, side);
+    const world = build.constant(this.staging.kernel.world);
+    build.for("ranks", [[build.constant(0), world]], ([other]) => side(other!));
   }
 
   private step(at: number, values: Substitution): void {
@@ -344,47 +334,6 @@ class OtherSide {
   private value(v: Value, values: Substitution): Value {
     return this.there.value(v, this.other!, values);
   }
-}
-
-function leadOf(loop: Op, build: Builder, get: (v: Value) => Value): Value {
-  return build.sub(get(loop.regions[0]!.arguments[0]!), get(loop.operands[0]!));
-}
-
-interface Flattening {
-  readonly build: Builder;
-  readonly values: Substitution;
-  /** The loop's bounds as they are here. */
-  readonly get: (v: Value) => Value;
-  readonly extra?: Attributes;
-}
-
-/** A loop over tiles in one variable from 0; its body's values then include the loop's own variables. */
-function flattened(op: Op, at: Flattening, body: (k: Value, inner: Substitution) => void): void {
-  const { build, values, get, extra } = at;
-  const zero = build.constant(0);
-  const variables = op.regions[0]!.arguments;
-  const lows = variables.map((_, d) => get(op.operands[2 * d]!));
-  const lengths = variables.map((_, d) => {
-    const hi = get(op.operands[2 * d + 1]!);
-    const isCount = build.constantOf(lows[d]!) === 0 && build.isNatural(hi);
-    return isCount ? hi : build.binary("max", build.sub(hi, lows[d]!), zero);
-  });
-  const total = lengths.reduce((a, b) => build.mul(a, b));
-  build.for(
-    "tiles",
-    [[zero, total]],
-    ([k]) => {
-      const inner = new Substitution(values);
-      let rest = k!;
-      for (let d = variables.length - 1; d >= 0; d--) {
-        const within = d === 0 ? rest : build.rem(rest, lengths[d]!);
-        inner.set(variables[d]!, build.add(lows[d]!, within));
-        if (d > 0) rest = build.div(rest, lengths[d]!);
-      }
-      body(k!, inner);
-    },
-    extra,
-  );
 }
 
 function reachesPeers(op: Op): boolean {

@@ -222,7 +222,9 @@ class VectorBody {
         ),
       );
     } else if (result !== undefined && definitionOf(op.name).effect === "pure" && this.isData(result)) {
-      const operands = op.operands.map((v) => this.asVector(v, values));
+      // A choice that is one for all lanes stays one.
+      const isOne = (v: Value, i: number): boolean => op.name === "select" && i === 0 && !this.isData(v);
+      const operands = op.operands.map((v, i) => (isOne(v, i) ? values.get(v) : this.asVector(v, values)));
       values.set(result, build.op(op.name, operands, op.attributes, vector(scalarOf(result.type), lanes))!);
     } else if (op.regions.length > 0) {
       this.structured(op, values);

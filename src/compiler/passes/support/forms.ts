@@ -9,6 +9,8 @@ export class Form {
   private constructor(
     readonly constant: number,
     readonly terms: ReadonlyMap<string, number>,
+    /** Of a product of two forms that are no numbers, and of that with a number added, what is multiplied. */
+    private readonly factorsOf: readonly [Form, Form] | null = null,
   ) {}
 
   static of(n: number): Form {
@@ -17,6 +19,18 @@ export class Form {
 
   static symbol(name: string): Form {
     return new Form(0, new Map([[name, 1]]));
+  }
+
+  /** The product of two forms that are not negative, as a symbol. */
+  static product(a: Form, b: Form): Form {
+    return new Form(0, new Map([[`mul(${[a.key, b.key].sort().join(",")})`, 1]]), [a, b]);
+  }
+
+  /** What is multiplied by the other one in a product; null of other forms. */
+  over(other: Form): Form | null {
+    if (this.factorsOf === null || this.constant !== 0) return null;
+    const [a, b] = this.factorsOf;
+    return b.key === other.key ? a : a.key === other.key ? b : null;
   }
 
   /** Its number, if no symbol is in it. */
@@ -35,7 +49,8 @@ export class Form {
   plus(other: Form, factor = 1): Form {
     const constant = this.constant + factor * other.constant;
     // Most are numbers, or get one added.
-    if (other.terms.size === 0) return new Form(constant, this.terms);
+    if (other.terms.size === 0) return new Form(constant, this.terms, this.factorsOf);
+    if (this.terms.size === 0 && factor === 1) return new Form(constant, other.terms, other.factorsOf);
     const terms = new Map(this.terms);
     for (const [s, f] of other.terms) {
       const sum = (terms.get(s) ?? 0) + factor * f;

@@ -26,6 +26,8 @@ export class RankValues {
   private iterations: Map<Op, Map<number, RankValues>> | null = null;
   private loops: Map<Op, RankValues | null> | null = null;
   private found: Map<Op, unknown> | null = null;
+  /** Bounds of rows and columns of what loops count, by the name of their symbol. */
+  private places: Map<string, Interval> | null = null;
 
   private constructor(
     readonly definitions: Definitions,
@@ -163,7 +165,7 @@ export class RankValues {
   private boundsOf(form: Form): Interval {
     let [lo, hi]: [Form | null, Form | null] = [form, form];
     for (const [symbol, factor] of form.terms) {
-      const range = this.bounds.get(symbol);
+      const range = this.bounds.get(symbol) ?? this.placeOf(symbol);
       if (range === undefined) {
         if (symbol.includes("@")) return { lo: null, hi: null };
         continue;
@@ -174,6 +176,23 @@ export class RankValues {
       hi = replace(hi, factor > 0 ? range.hi : range.lo);
     }
     return { lo, hi };
+  }
+
+  private placeOf(symbol: string): Interval | undefined {
+    return this.places?.get(symbol) ?? this.outer?.placeOf(symbol);
+  }
+
+  /**
+   * Bounds of the row that a place is in, and of its column there. A place below rows · columns is in a row below rows; where there are no columns, there is no place.
+   */
+  private boundsOfPlace(fn: BinaryFunction, place: Form, columns: Form): Interval | null {
+    const { lo, hi } = this.boundsOf(place);
+    if (lo === null || !lo.isAtLeast(0)) return null;
+    if (fn === "rem") return { lo: Form.of(0), hi: columns.plus(Form.of(-1)) };
+    if (fn !== "div" || hi === null) return null;
+    const end = hi.plus(Form.of(1));
+    const rows = columns.number === null ? end.over(columns) : end.dividedBy(columns.number);
+    return rows === null ? null : { lo: Form.of(0), hi: rows.plus(Form.of(-1)) };
   }
 
   /** The value as a form; loop variables of unknown value are symbols whose names begin with `@`. */
@@ -243,8 +262,12 @@ export class RankValues {
     }
     // Some number that is not negative, the same wherever it is computed from the same.
     if (!a.isAtLeast(0) || !b.isAtLeast(0)) return null;
-    const keys = ["add", "mul", "min", "max"].includes(fn) ? [a.key, b.key].sort() : [a.key, b.key];
-    return Form.symbol(`${fn}(${keys.join(",")})`);
+    if (fn === "mul") return Form.product(a, b);
+    const keys = ["add", "min", "max"].includes(fn) ? [a.key, b.key].sort() : [a.key, b.key];
+    const name = `${fn}(${keys.join(",")})`;
+    const bounds = name.includes("@") ? this.boundsOfPlace(fn, a, b) : null;
+    if (bounds !== null) (this.places ??= new Map<string, Interval>()).set(name, bounds);
+    return Form.symbol(name);
   }
 
   private compare(op: Op): Form | null {

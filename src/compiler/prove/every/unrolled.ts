@@ -1,7 +1,7 @@
 /**
  * Loops of a stretch that run a fixed number of times around others, iteration by iteration. A block may go through peers in an
  * order of its own: all that it does for (block + i + k) % c, for c numbers i in a row, it does for all numbers below c. And blocks may
- * go through strips and peers together, in one loop: iteration c · s + q is that of strip s and peer (q + k) % c.
+ * go through strips and peers together, in one loop: iteration c · s + q is that of strip s and peer (q + k) % c; or, of one peer, of strip s.
  */
 import { type Op, type Region, Value } from "../../ir/module.js";
 import { scalarOf } from "../../ir/types.js";
@@ -77,10 +77,16 @@ interface Visits {
 function visitsOf(op: Op, expressionOf: (v: Value) => Expression | undefined): Visits | null {
   if (op.name !== "for" || op.attributes["map"] !== "blocks" || op.operands.length !== 2) return null;
   const [low, high] = op.operands.map(expressionOf);
-  if (low?.kind !== "constant" || low.value !== 0 || high?.kind !== "apply" || high.fn !== "mul") return null;
+  if (low?.kind !== "constant" || low.value !== 0 || high?.kind !== "apply") return null;
+  const [body] = op.regions as readonly [Region];
+  const isZero = (v: Value): boolean => {
+    const e = expressionOf(v);
+    return e?.kind === "constant" && e.value === 0;
+  };
+  if (stripsOf(body.ops, body.arguments[0]!, isZero) !== null) return { strips: high, peers: 1 };
+  if (high.fn !== "mul") return null;
   const [strips, peers] = high.of as readonly [Expression, Expression];
   if (peers.kind !== "constant" || peers.value > MOST_ITERATIONS) return null;
-  const [body] = op.regions as readonly [Region];
   const isDivided = body.ops.some(
     (o) =>
       o.attributes["fn"] === "div" && o.operands[0] === body.arguments[0] && expressionOf(o.operands[1]!) === peers,
@@ -201,10 +207,11 @@ class Unrolling {
       this.values.set(value, e);
       return value;
     };
-    const own = valued(this.expressions.symbol(VISIT));
     const strip = new Value(variable.type);
+    // Of one peer, iterations are strips.
+    const own = peers === 1 ? strip : valued(this.expressions.symbol(VISIT));
     this.renamed.set(variable, own);
-    this.turning.add(own);
+    if (own !== strip) this.turning.add(own);
     this.visit = { of: peers, now, strip };
     this.shape.push(OF_VISITS, numberOf(op), "(");
     const ops = this.copies(body.ops);
