@@ -19,16 +19,15 @@ import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir
 import { lanesOf, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
-import { DTYPES } from "../types/dtype.js";
 import { type LaunchLengths, launchLengthsOf } from "./launch-lengths.js";
 import { parametersOf } from "./manifest.js";
 import { apartText, fragmentBranch, fragmentBranchText, fragmentLoopText, fragmentThreads } from "./fragments.js";
 import { fragmentLoadText, type FragmentElements, isAheadText, isPlaceText } from "./fragment-elements.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
-import { Naturals } from "./naturals.js";
+import { IndexFacts } from "./index-facts.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
-import { binaryText, C_TYPE, castText, compareText, literalText, unaryText } from "./scalars.js";
+import { binaryText, C_TYPE, castText, choosesWords, compareText, literalText, unaryText } from "./scalars.js";
 import { pieceText } from "./pieces.js";
 import { meetText, rolesText, stageOf, tensorMapName, turnText } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
@@ -57,11 +56,7 @@ export class CudaEmitter {
   private readonly isLong: boolean;
   /** Whether a loop over threads is around. */
   private isInThreads = false;
-  private readonly naturals = new Naturals();
-  /** Multiples of the number of blocks. */
-  private readonly rounds = new Set<Value>();
-  /** Conditions that hold where buffers begin as allocations do, and lengths are multiples of vectors. */
-  private readonly aligned = new Set<Value>();
+  private readonly facts = new IndexFacts();
   /** What the launch computes, and the kernel takes for granted. */
   private readonly launched: LaunchLengths;
 
@@ -250,18 +245,10 @@ export class CudaEmitter {
     return isDivision && scalarOf(op.results[0]!.type) === "index" && !this.constants.has(op.operands[1]!);
   }
 
-  /** Whether what is not below zero is divided by a number. */
+  /** Whether a number that is not below zero is divided by another one. */
   private isCounted({ attributes: { fn }, operands: [a, b], results }: Op): boolean {
-    const isIndex = scalarOf(results[0]!.type) === "index" && (this.constants.get(b!) ?? 0) > 0;
-    return isIndex && (fn === "div" || fn === "rem") && this.naturals.has(a!);
-  }
-
-  /** Whether one condition chooses between vectors that are whole words. */
-  private isOfWords({ operands, results }: Op): boolean {
-    const { type } = results[0]!;
-    const kind = scalarOf(type);
-    const bytes = kind === "index" || kind === "bool" ? 0 : DTYPES[kind].bytes * lanesOf(type);
-    return lanesOf(type) > 1 && lanesOf(operands[0]!.type) === 1 && bytes > 0 && bytes % 4 === 0;
+    const isIndex = scalarOf(results[0]!.type) === "index" && (fn === "div" || fn === "rem");
+    return isIndex && this.facts.isNatural(a!) && this.facts.isNatural(b!);
   }
 
   /** A number of the launch: a name for it, or where it is to be taken anew, a register that nobody knows the value of. */
@@ -277,7 +264,7 @@ export class CudaEmitter {
   }
 
   private op(op: Op): void {
-    this.naturals.note(op);
+    this.facts.note(op);
     if (this.launched.unused.has(op)) {
       const name = this.launched.names.get(op.results[0]!);
       if (name === undefined) return;
@@ -302,11 +289,8 @@ export class CudaEmitter {
       case "block":
         return this.names.set(op.results[0]!, "(i64)blockIdx.x");
       case "grid":
-        this.rounds.add(op.results[0]!);
         return this.names.set(op.results[0]!, "(i64)gridDim.x");
       case "binary":
-        if (fn === "mul" && op.operands.some((v) => this.rounds.has(v))) this.rounds.add(op.results[0]!);
-        if (fn === "and" && op.operands.some((v) => this.aligned.has(v))) this.aligned.add(op.results[0]!);
         if (this.fragment !== null && isPlaceText(op, this.fragment, this.constants, this)) return;
         if (this.stages.has(op.results[0]!) && fn === "rem" && this.constants.has(op.operands[1]!))
           return this.define(op, ([a]) => `(u32)${a!} % ${this.constants.get(op.operands[1]!)!}u`);
@@ -314,14 +298,14 @@ export class CudaEmitter {
           this.use("quotient");
           return this.define(op, ([a, b]) => (fn === "div" ? `quotient(${a!}, ${b!})` : `${a!} - quotient(${a!}, ${b!}) * ${b!}`)); // prettier-ignore
         }
-        if (this.isCounted(op)) return this.define(op, ([a]) => `(i64)((u64)${a!} ${fn === "div" ? "/" : "%"} ${this.constants.get(op.operands[1]!)!}ull)`); // prettier-ignore
+        if (this.isCounted(op)) return this.define(op, ([a, b]) => `(i64)((u64)${a!} ${fn === "div" ? "/" : "%"} (u64)${b!})`); // prettier-ignore
         return this.define(op, ([a, b]) => binaryText(fn as BinaryFunction, scalarOf(op.results[0]!.type), a!, b!));
       case "unary":
         return this.define(op, ([a]) => unaryText(fn as UnaryFunction, scalarOf(op.results[0]!.type), a!, this.use));
       case "compare":
         return this.define(op, ([a, b]) => compareText(fn as Comparison, a!, b!));
       case "select":
-        if (!this.isOfWords(op)) return this.define(op, ([c, a, b]) => `${c} ? ${a} : ${b}`);
+        if (!choosesWords(op)) return this.define(op, ([c, a, b]) => `${c} ? ${a} : ${b}`);
         this.use("choose");
         return this.line(`const ${this.cType(op.results[0]!.type)} ${this.name(op.results[0]!)} = choose(${op.operands.map((v) => this.name(v)).join(", ")});`); // prettier-ignore
       case "cast":
@@ -351,7 +335,6 @@ export class CudaEmitter {
         return this.store(op);
       case "aligned": {
         const start = this.address(op, memoryOperands(op).peer);
-        this.aligned.add(op.results[0]!);
         return this.define(op, () => `(u64)${start} % ${String(op.attributes["bytes"])} == 0`);
       }
       case "block_sync":
@@ -411,6 +394,11 @@ export class CudaEmitter {
           return this.block("", () => (this.line(`const i64 ${i} = ${thread};`), body()));
         if (from === 0 && to !== undefined && to < threads)
           return this.block(`if (${thread} < ${to})`, () => (this.line(`const i64 ${i} = ${thread};`), body()));
+        if (this.facts.isWithin(op.operands[0]!, op.operands[1]!, threads))
+          return this.block("", () => {
+            this.line(`const i64 ${i} = ${from === 0 ? "" : `${lo} + `}${thread};`);
+            this.block(`if (${i} < ${hi})`, body);
+          });
         pragma();
         return this.block(
           `for (i64 ${i} = ${from === 0 ? "" : `${lo} + `}${thread}; ${i} < ${hi}; ${i} += ${threads})`,
@@ -428,7 +416,7 @@ export class CudaEmitter {
 
   /** Where the rows of a block begin in a loop from `lo` on: behind whole rounds of all blocks nothing has to be divided. */
   private firstRow(lo: Value, name: string): string {
-    if (this.rounds.has(lo)) return `${name} + blockIdx.x`;
+    if (this.facts.isRound(lo)) return `${name} + blockIdx.x`;
     this.use("firstRow");
     return `first_row(${name})`;
   }
@@ -443,7 +431,7 @@ export class CudaEmitter {
     }
     if (otherwise.ops.length === 0) return this.block(`if (${condition})`, () => this.region(then));
     // What tensors that begin elsewhere take stands behind all else: a block fetches its instructions one after the other.
-    const isUsual = this.aligned.has(op.operands[0]!);
+    const isUsual = this.facts.isUsual(op.operands[0]!);
     this.block(isUsual ? `if (__builtin_expect(${condition}, true))` : `if (${condition})`, () => this.region(then), "} else {"); // prettier-ignore
     this.indented(() => this.region(otherwise));
     this.line("}");

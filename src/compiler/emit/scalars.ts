@@ -1,7 +1,9 @@
 /** How element types and scalar arithmetic are written in CUDA C. */
 import { BINARY, COMPARE, UNARY } from "../ir/functions.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
-import type { ScalarKind } from "../types/dtype.js";
+import type { Op } from "../ir/module.js";
+import { lanesOf, scalarOf } from "../ir/types.js";
+import { DTYPES, type ScalarKind } from "../types/dtype.js";
 import type { PreludePart } from "./prelude.js";
 
 /** C type that stores an element. 16- and 8-bit floats are bits. */
@@ -103,4 +105,12 @@ export function literalText(value: number, kind: ScalarKind, use: (part: Prelude
     default:
       return castText("f32", kind, literalText(value, "f32", use), use);
   }
+}
+
+/** Whether one condition chooses between vectors that are whole words. */
+export function choosesWords({ operands, results }: Op): boolean {
+  const { type } = results[0]!;
+  const kind = scalarOf(type);
+  const bytes = kind === "index" || kind === "bool" ? 0 : DTYPES[kind].bytes * lanesOf(type);
+  return lanesOf(type) > 1 && lanesOf(operands[0]!.type) === 1 && bytes > 0 && bytes % 4 === 0;
 }

@@ -2,12 +2,12 @@
  * interleave: a block takes several of its rows at once, the ops of the rows alternating, so that all their
  * loads are under way before the first is used. Latency over NVLink is a microsecond; only bytes in flight hide it.
  *
- * Loads of packets that stand near each other then stand next to each other, and are waited for together.
+ * Loads of packets that stand near each other then stand next to each other, and are waited for together, behind what is loaded meanwhile.
  *
  * Rows are independent by the meaning of the loop. How many: enough for `loadsInFlight` wide loads a thread.
  */
 import { Builder } from "../ir/builder.js";
-import { bufferOf, isGlobal, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
+import { bufferOf, isGlobal, isRemote, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { lanesOf } from "../ir/types.js";
 import { copyOp, rewriteOps, Substitution } from "../ir/visit.js";
@@ -35,12 +35,18 @@ export function interleave(kernel: Kernel, options: InterleaveOptions): Kernel {
     else inOneBlock(op, threads, copies, b, values);
     return true;
   });
-  return { ...kernel, body: grouped({ arguments: [], ops: build.ops }) };
+  return { ...kernel, body: grouped({ arguments: [], ops: build.ops }, kernel) };
 }
 
-function grouped(region: Region): Region {
-  const ops = region.ops.map((op) => (op.regions.length === 0 ? op : { ...op, regions: op.regions.map(grouped) }));
-  return { arguments: region.arguments, ops: groupPacketLoads(ops, (op) => definitionOf(op.name).effect === "pure") };
+/** Loads of packets next to each other, and before them what is loaded of tensors that nothing stores to: while packets are on their way. */
+function grouped(region: Region, kernel: Kernel): Region {
+  const ops = region.ops.map((op) =>
+    op.regions.length === 0 ? op : { ...op, regions: op.regions.map((r) => grouped(r, kernel)) },
+  );
+  const isLoad = (op: Op): boolean =>
+    op.name === "load" && !isRemote(op) && bufferOf(kernel, text(op, "buffer")).role === "input";
+  const isEarly = (op: Op): boolean => definitionOf(op.name).effect === "pure" || isLoad(op);
+  return { arguments: region.arguments, ops: groupPacketLoads(ops, isEarly) };
 }
 
 /** The threads loop of a loop from 0 that holds nothing else but pure ops, when each thread has one iteration. */

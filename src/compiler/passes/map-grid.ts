@@ -7,8 +7,8 @@
  * constant length, for vectorize and interleave; the last, short one is a loop of its own. Movers, who meet all others where they say that they
  * are done, have rows of their own threads, and those of the last block have none: it tells other ranks when all have moved theirs.
  *
- * Where a loop over ranks holds no more than a tile loop that blocks may take in any way, its iterations and their rows are
- * one list that all blocks share: a short message to each of many ranks then leaves, or is taken, in one step.
+ * A tile loop that blocks may take in any way, as those with packets, is one loop over rows, the last one among them. Where a loop over ranks holds no
+ * more than such a loop, its iterations and their rows are one list that all blocks share: a short message to each of many ranks then leaves, or is taken, in one step.
  */
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
@@ -45,6 +45,7 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
     const peers = trips(op);
     if (peers !== null) mapSpread(op, b, values, { row, rowsOf, peers, isAll: peers === kernel.world });
     else if (!isTileLoop(op)) return false;
+    else if (op.attributes["spread"] === true && !movers.has(op)) mapStrips(op, b, values, row, rowsOf(op));
     else if (movers.has(op)) mapLoop(op, b, values, movers.get(op)! * lanes, movingRows);
     else mapLoop(op, b, values, threads * lanes, rowsOfBlocks);
     return true;
@@ -91,10 +92,9 @@ interface Spreading {
 
 function mapSpread(op: Op, build: Builder, values: Substitution, { row, rowsOf, peers, isAll }: Spreading): void {
   const tiles = spreadLoop(op.regions[0]!.ops)!;
-  const zero = build.constant(0);
   const ranks = build.constant(peers);
   const items = build.mul(build.extent(rowsOf(tiles)), ranks);
-  build.for("blocks", [[zero, items]], ([item]) => {
+  build.for("blocks", [[build.constant(0), items]], ([item]) => {
     const number = build.div(item!, ranks);
     // Neighbouring blocks turn to different ranks, and ranks to different ones at a time; loops over the others count from this rank on themselves.
     const first = isAll ? build.add(build.add(build.rank(), build.constant(1)), item!) : item!;
@@ -102,29 +102,39 @@ function mapSpread(op: Op, build: Builder, values: Substitution, { row, rowsOf, 
     const body = new Substitution(values);
     body.set(op.regions[0]!.arguments[0]!, peer);
     rewriteOps(op.regions[0]!.ops, build, body, (inner, _, at) => {
-      if (inner !== tiles) return false;
-      const bounds: [Value, Value][] = [];
-      for (let i = 0; i < tiles.operands.length; i += 2)
-        bounds.push([at.get(tiles.operands[i]!), at.get(tiles.operands[i + 1]!)]);
-      // Of several factors none may be negative; of one, the rest below is not.
-      const lengths = bounds.map(([lo, hi]) => {
-        const length = build.sub(hi, lo);
-        return bounds.length === 1 ? length : build.binary("max", length, zero);
-      });
-      const first = build.mul(number, build.constant(row));
-      const rest = build.sub(
-        lengths.reduce((a, b) => build.mul(a, b)),
-        first,
-      );
-      const length = build.binary("min", build.binary("max", rest, zero), build.constant(row));
-      build.for("threads", [[zero, length]], ([t]) => {
-        const element = new Substitution(at);
-        const offset = build.add(first, t!);
-        decode(build, offset, bounds, lengths).forEach((v, i) => element.set(tiles.regions[0]!.arguments[i]!, v));
-        rewriteOps(tiles.regions[0]!.ops, build, element);
-      });
-      return true;
+      if (inner === tiles) strip(tiles, number, build, at, row);
+      return inner === tiles;
     });
+  });
+}
+
+/** A loop that blocks may take in any way: whole rows and the last one in one loop, which is less to fetch before a short message is under way. */
+function mapStrips(tiles: Op, build: Builder, values: Substitution, row: number, rows: Extent): void {
+  build.for("blocks", [[build.constant(0), build.extent(rows)]], ([number]) => strip(tiles, number!, build, values, row)); // prettier-ignore
+}
+
+/** The elements of a tile loop that are in one row. */
+function strip(tiles: Op, number: Value, build: Builder, at: Substitution, row: number): void {
+  const zero = build.constant(0);
+  const bounds: [Value, Value][] = [];
+  for (let i = 0; i < tiles.operands.length; i += 2)
+    bounds.push([at.get(tiles.operands[i]!), at.get(tiles.operands[i + 1]!)]);
+  // Of several factors none may be negative; of one, the rest below is not.
+  const lengths = bounds.map(([lo, hi]) => {
+    const length = build.sub(hi, lo);
+    return bounds.length === 1 ? length : build.binary("max", length, zero);
+  });
+  const first = build.mul(number, build.constant(row));
+  const rest = build.sub(
+    lengths.reduce((a, b) => build.mul(a, b)),
+    first,
+  );
+  const length = build.binary("min", build.binary("max", rest, zero), build.constant(row));
+  build.for("threads", [[zero, length]], ([t]) => {
+    const element = new Substitution(at);
+    const offset = build.add(first, t!);
+    decode(build, offset, bounds, lengths).forEach((v, i) => element.set(tiles.regions[0]!.arguments[i]!, v));
+    rewriteOps(tiles.regions[0]!.ops, build, element);
   });
 }
 

@@ -78,7 +78,7 @@ class Simplifier {
     const made = arranged(given, givenOperands, this.producers);
     if (made instanceof Value) return made;
     const { op, operands } = made;
-    const undone = this.undoneCast(op, operands);
+    const undone = this.undoneCast(op, operands) ?? this.rejoined(op, operands);
     if (undone !== null) return undone;
     const level = this.isPartial(op, operands)
       ? this.scopes.length - 1
@@ -143,6 +143,27 @@ class Simplifier {
     const kind = scalarOf(source.type);
     const isWidening = isDType(kind) && DTYPES[kind].compute === scalarOf(inner.results[0]!.type);
     return isWidening && sameType(source.type, op.results[0]!.type) ? source : null;
+  }
+
+  /** What is counted row by row, of its row and its column: (a / b) · b + a % b is a. Rows of nothing hold nothing. */
+  private rejoined(op: Op, operands: readonly Value[]): Value | null {
+    const of = (v: Value, fn: string): readonly Value[] => {
+      const made = this.producers.get(v);
+      return made?.name === "binary" && made.attributes["fn"] === fn ? made.operands : [];
+    };
+    if (op.name !== "binary" || op.attributes["fn"] !== "add" || scalarOf(op.results[0]!.type) !== "index") return null;
+    const [x, y] = operands as readonly [Value, Value];
+    for (const [rows, column] of [
+      [x, y],
+      [y, x],
+    ] as const) {
+      const [a, b] = of(column, "rem");
+      const factors = of(rows, "mul");
+      const row = factors.find((v) => v !== b) ?? factors[0];
+      const [c, d] = row === undefined || !factors.includes(b!) ? [] : of(row, "div");
+      if (a !== undefined && c === a && d === b) return a;
+    }
+    return null;
   }
 
   private id(v: Value): number {

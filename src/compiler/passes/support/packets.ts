@@ -164,7 +164,10 @@ export class Packets {
   }
 }
 
-/** Brings the loads of packets together that only values computed from others stand between, so that one wait serves all. */
+/**
+ * Brings the loads of packets together that only values computed from others stand between, so that one wait serves all.
+ * @param isPure whether an op may as well stand before packets are waited for
+ */
 export function groupPacketLoads(ops: readonly Op[], isPure: (op: Op) => boolean): readonly Op[] {
   const out: Op[] = [];
   let at = 0;
