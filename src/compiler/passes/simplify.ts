@@ -3,7 +3,7 @@
  * each other, and ops without use dropped. Runs several times in the pipeline; gives no op a new meaning.
  */
 import { Builder } from "../ir/builder.js";
-import { type Kernel, type Op, type Region, Value } from "../ir/module.js";
+import { type Kernel, multiplies, type Op, type Region, Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { printType, sameType, scalarOf } from "../ir/types.js";
 import { Substitution } from "../ir/visit.js";
@@ -12,7 +12,7 @@ import { dropUnused } from "./support/unused.js";
 import { DTYPES, isDType, isInteger } from "../types/dtype.js";
 
 export function simplify(kernel: Kernel): Kernel {
-  return dropUnused({ ...kernel, body: new Simplifier().run(kernel.body) });
+  return dropUnused({ ...kernel, body: new Simplifier(!multiplies(kernel)).run(kernel.body) });
 }
 
 /** A region being built, and what is known inside it. */
@@ -30,6 +30,9 @@ class Simplifier {
   private readonly producers = new Map<Value, Op>();
   /** The scope that values do not leave: a role has few registers, and what it computes for itself costs less than to keep. */
   private floor = 0;
+
+  /** @param rejoins whether rows and columns make places again: tiles have theirs, which those who print them go by */
+  constructor(private readonly rejoins: boolean) {}
 
   run(region: Region, values = new Substitution()): Region {
     const level = this.scopes.length;
@@ -151,7 +154,13 @@ class Simplifier {
       const made = this.producers.get(v);
       return made?.name === "binary" && made.attributes["fn"] === fn ? made.operands : [];
     };
-    if (op.name !== "binary" || op.attributes["fn"] !== "add" || scalarOf(op.results[0]!.type) !== "index") return null;
+    if (
+      !this.rejoins ||
+      op.name !== "binary" ||
+      op.attributes["fn"] !== "add" ||
+      scalarOf(op.results[0]!.type) !== "index"
+    )
+      return null;
     const [x, y] = operands as readonly [Value, Value];
     for (const [rows, column] of [
       [x, y],
