@@ -151,6 +151,8 @@ function behindRoles(is: Is): Kernel {
 const [PEER, SLOT] = [2, 3];
 const PACKETS: readonly Op["name"][] = ["packet_store", "packet_load"];
 const sends = (): Op[] => ops(false, "packet_store");
+/** What a rank has of the rows itself. */
+const keptOwn = (): Op[] => ops(false, "store", (op) => onBuffer("gathered")(op) && ["load", "pack"].includes(takenFrom(op)?.name ?? "")); // prettier-ignore
 
 const TWINS: readonly Twin[] = [
   // Blocks meet between what they take and what they multiply.
@@ -163,17 +165,19 @@ const TWINS: readonly Twin[] = [
   ["blocks that tell others behind their tiles", () => behindRoles(has("signal", onBuffer("flags"))), /what comes behind tiles/],
   // What is taken is what was sent, and lies in its place.
   ["packets in other slots", () => twin(sends(), (op) => moved(op, SLOT, 1)), /that nobody stores/],
-  ["packets that one rank gets twice", () => twin(sends().filter((_, i) => i % 2 === 0), (op) => other(op, PEER)), /peers go with the block in another way/],
-  ["packets to one rank alone", () => twin(sends().filter((_, i) => i % 2 === 0), dropped), /peers go with the block in another way/],
+  ["packets that go to who sends them", () => twin(sends(), (op) => other(op, PEER)), /that nobody stores/],
+  ["packets of which one kind is not sent", () => twin(sends().filter((_, i) => i % 2 === 0), dropped), /has gaps/],
   ["packets of other rows", () => twin(ops(false, "load", onBuffer("a")), (op) => moved(op, 0, 1)), /where vectors begin/],
   ["packets that lie in another place", () => twin(ops(false, "store", onBuffer("gathered")), (op) => moved(op, 1, 1)), /where vectors begin/],
   ["packets of which single ones lie in another place", () => twin(ends(), (op) => moved(op, 1, 1)), /may leave 'gathered'/],
   ["single packets of other elements", () => twin(endsSent(), (op) => moved(op, 0, -1)), /counted from below 0|may leave|of elements/],
-  ["packets of a rank that lie where another's are", () => twin(partsTaken().slice(0, 1), (op) => other(op, 0)), /of elements farther away/],
-  ["packets of a rank that are taken for another's", () => twin(partsTaken().slice(1, 2), (op) => other(op, 0)), /of elements farther away/],
+  ["packets of a rank that lie where another's are", () => twin(partsTaken().slice(0, 1), (op) => other(op, 0)), /nothing orders/],
+  ["packets of a rank that are taken for another's", () => twin(partsTaken().slice(1, 2), (op) => other(op, 0)), /that nobody stores/],
   ["rows of which the end is not kept", () => twin(ends(), dropped), /before it is written/],
-  ["rows of which the end is not sent", () => twin(sends().filter((op) => op.operands[0]!.type.kind === "scalar"), dropped), /read that nothing is made of/],
-  ["rows of which the end is sent to one rank alone", () => twin(sends().filter((op, i) => op.operands[0]!.type.kind === "scalar" && i % 2 === 0), dropped), /peers go with the block in another way/],
+  ["rows of which the end is not sent", () => twin(sends().filter((op) => op.operands[0]!.type.kind === "scalar"), dropped), /that nobody stores/],
+  ["rows of the rank's own that are not kept", () => twin(keptOwn(), dropped), /before it is written/],
+  ["rows of the rank's own of which the end is not kept", () => twin(keptOwn().filter((op) => op.operands[0]!.type.kind === "scalar"), dropped), /not the same for all lengths/],
+  ["rows of the rank's own in another place", () => twin(keptOwn(), (op) => moved(op, 1, 1)), /where vectors begin/],
   ["vectors of which one is not kept", () => twin(ops(false, "store", (op) => onBuffer("gathered")(op) && takenFrom(op)?.name === "packet_load" && !isOfOne(takenFrom(op)!)).slice(0, 1), dropped), /has gaps/],
   // Slots are used again when they may.
   ["packets of all launches in one copy", () => twin(PACKETS.flatMap((name) => ops(false, name)), (op) => withAttributes(op, { odd: op.attributes["even"]! })), /nothing orders/],
