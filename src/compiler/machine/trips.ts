@@ -25,8 +25,11 @@ export const add = (a: Trips, b: Trips, times = 1): Trips => ({
 });
 /** A trip to a peer takes about twice as long; which of two paths is the longer one needs no more than that. */
 export const length = (t: Trips): number => 2 * t.peer + t.own + t.packets;
-/** The longer of two paths. */
-export const later = (a: Trips, b: Trips): Trips => (length(b) > length(a) ? b : a);
+/** The longer of two paths. What is loaded of own memory while a packet is on its way is there before the packet. */
+export const later = (a: Trips, b: Trips): Trips => {
+  const [one, other] = [length(a), length(b)];
+  return other > one || (other === one && b.packets > a.packets) ? b : a;
+};
 /** What a path has that another has not. */
 export const since = (a: Trips, b: Trips): Trips => add(a, b, -1);
 
