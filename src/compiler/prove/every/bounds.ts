@@ -26,6 +26,8 @@ export interface Counter {
   readonly name: string;
   readonly times: Form;
   readonly limit: Form;
+  /** Whether the limit is known to be a multiple of `times`, where that is no number or not 1. */
+  readonly isWhole?: boolean;
 }
 
 /**

@@ -3,7 +3,7 @@
  * threads of a block touch in one phase does not meet, that it stays inside, and that what other rounds touch lies in other rows.
  * What is stored is not looked at.
  */
-import { bufferOf, type Kernel } from "../../ir/module.js";
+import { bufferOf, type Kernel, type Op } from "../../ir/module.js";
 import { extentNames, productOf } from "../../types/extent.js";
 import { isAtLeastZeroWhere, NoLengths } from "./bounds.js";
 import { demand, NotShown } from "./conditions.js";
@@ -30,6 +30,7 @@ import {
 } from "./forms.js";
 import type { Movement } from "./pieces.js";
 import { Phases } from "./phases.js";
+import { type Division, type RowLoop, RowLoops } from "./row-loops.js";
 import { WholeDigits } from "./rewritings.js";
 import { RoundValues } from "./round-values.js";
 import { type RoundTouch, RoundWay } from "./round-way.js";
@@ -47,12 +48,6 @@ import {
 /** Boxes of lengths and ways through rounds, at most. */
 const MOST_WAYS = 3000;
 
-/** How rounds divide rows among them: round g has the rows from `rows` · g on, `rows` of them, up to `all`. */
-interface Division {
-  readonly rows: Expression;
-  readonly all: Expression;
-}
-
 /** What rounds touch of a buffer of rows: `row` elements for each row, from `base` on. */
 export interface Slab {
   readonly base: Expression;
@@ -65,8 +60,15 @@ export interface SlabAt {
   readonly end: Form;
 }
 
+/** What rounds touch, and what they do with elements; or why that is not known. */
+interface Followed {
+  readonly movements: readonly Movement[];
+  readonly loop: RowLoop | NotShown;
+}
+
 export class Footprints {
   private readonly known = new Map<string, readonly Movement[]>();
+  private readonly loops = new Map<Op, Map<string, RowLoop | NotShown>>();
 
   constructor(
     private readonly kernel: Kernel,
@@ -75,33 +77,65 @@ export class Footprints {
 
   /** What rounds touch, as movements of which no values are known. @throws NotShown */
   of(rounds: Rounds): readonly Movement[] {
-    let movements = this.known.get(rounds.key);
-    if (movements === undefined) this.known.set(rounds.key, (movements = this.followed(rounds)));
-    return movements;
+    const known = this.known.get(rounds.key);
+    return known ?? this.look(rounds).movements;
   }
 
-  private followed({ nodes, span }: Rounds): readonly Movement[] {
+  /** What rounds do with the elements of rows. @throws NotShown */
+  loopOf(rounds: Rounds): RowLoop {
+    const loop = this.loops.get(rounds.op)?.get(loopKey(rounds)) ?? this.look(rounds).loop;
+    if (loop instanceof NotShown) throw loop;
+    return loop;
+  }
+
+  private look(rounds: Rounds): Followed {
+    const found = this.withValues(rounds);
+    this.known.set(rounds.key, found.movements);
+    const loops = this.loops.get(rounds.op) ?? new Map<string, RowLoop | NotShown>();
+    this.loops.set(rounds.op, loops.set(loopKey(rounds), found.loop));
+    return found;
+  }
+
+  /** Nothing that is asked about values stands in the way of what is touched. */
+  private withValues(rounds: Rounds): Followed {
+    try {
+      return this.followed(rounds, true);
+    } catch (x) {
+      if (!(x instanceof NotShown)) throw x;
+      return this.followed(rounds, false);
+    }
+  }
+
+  private followed(rounds: Rounds, withValues: boolean): Followed {
+    const { nodes, span } = rounds;
     const division = divisionOf(nodes, this.expressions);
     if (division === null) throw new NotShown("blocks do not go through rows", span);
-    const slabs = new Map<string, Slab | null>();
+    const lying = new Map<string, Slab | null>();
     for (const access of accessesIn(nodes)) {
-      const [known, slab] = [slabs.get(access.buffer), this.slabOf(access, division)];
+      const [known, slab] = [lying.get(access.buffer), this.slabOf(access, division)];
       // Rows begin where the least is said of where.
       if (known === undefined || (known !== null && slab !== null && sizeOf(slab.base) < sizeOf(known.base)))
-        slabs.set(access.buffer, slab);
+        lying.set(access.buffer, slab);
     }
+    const isInput = (buffer: string): boolean => bufferOf(this.kernel, buffer).role === "input";
+    const slabs = new Map([...lying].map(([buffer, slab]) => [buffer, isInput(buffer) ? null : slab]));
+    const loops = withValues ? new RowLoops(this.kernel, rounds, division, lying) : null;
     const seen = new Map<string, Movement>();
     const phases = new Phases(this.kernel, nodes);
     let left = MOST_WAYS;
     const look = (box: Box): void => {
       if (!this.isAllowed(box)) return;
+      const orders = new Map<string, string>();
       const open: Decisions[] = [new Map()];
       for (let decisions = open.pop(); decisions !== undefined; decisions = open.pop()) {
         if (left-- <= 0) throw new NotShown("there are too many ways through a loop", span);
         const values = new RoundValues(box, decisions, (other) => open.push(other));
         whereLengthsAre(() => {
           const way = new RoundWay(this.kernel, nodes, values);
-          if (way.round === null) return;
+          if (way.round === null) {
+            loops?.look(way, values, new Map(), orders);
+            return;
+          }
           const at = this.slabsAt(way, values, division, slabs);
           phases.check(way, box);
           // Most elements are touched by several ops.
@@ -112,6 +146,7 @@ export class Footprints {
             inside.add(ends);
             for (const [key, m] of this.movements(touch, slabs.get(touch.access.buffer)!, division)) seen.set(key, m);
           }
+          loops?.look(way, values, at, orders);
         });
       }
     };
@@ -124,7 +159,8 @@ export class Footprints {
       throw e;
     }
     phases.checkRounds();
-    return [...seen.values()];
+    const movements = [...seen.values()];
+    return { movements, loop: loops === null ? new NotShown("there are too many ways through a loop", span) : loopIn(loops) }; // prettier-ignore
   }
 
   /** Whether the kernel takes these lengths, as far as conditions on single dimensions say. */
@@ -140,10 +176,10 @@ export class Footprints {
 
   // -- rows -----------------------------------------------------------------------------------------------------------
 
-  /** Where an access would lie if each round had rows of its own: a guess, which is checked. Null of a block's own memory, and of inputs. */
+  /** Where an access would lie if each round had rows of its own: a guess, which is checked. Null of a block's own memory. */
   private slabOf({ buffer, index, span }: RoundAccess, { rows }: Division): Slab | null {
     const { role } = bufferOf(this.kernel, buffer);
-    if (role === "input" || role === "shared") return null;
+    if (role === "shared") return null;
     if (index === null) throw new NotShown(`data decides where '${buffer}' is touched`, span);
     const { expressions } = this;
     const at = (row: number): Expression => withRow(index, row, rows, expressions, new Map());
@@ -227,6 +263,19 @@ export class Footprints {
         span,
       },
     ]);
+  }
+}
+
+function loopKey({ key, lengths }: Rounds): string {
+  return `${key} of ${lengths}`;
+}
+
+function loopIn(loops: RowLoops): RowLoop | NotShown {
+  try {
+    return loops.loop();
+  } catch (x) {
+    if (x instanceof NotShown) return x;
+    throw x;
   }
 }
 

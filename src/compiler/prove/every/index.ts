@@ -27,6 +27,7 @@ import { checkProducts, hasRoles } from "./products/index.js";
 import { type Place, StretchOrder } from "./skeleton.js";
 import { type Condition, demand, isAsked, NotShown } from "./conditions.js";
 import { checkOps, type Stretch, Walk } from "./stretches.js";
+import { withoutRounds } from "./without-rounds.js";
 
 /** Whether a proof at some lengths is one for every length; if not, what stands in the way, and where. */
 export type EveryLength =
@@ -55,6 +56,7 @@ const MOST_BOXES = 1000;
  * @param only lengths that it is about; by default all that the kernel takes
  * @param product an input that stands for a product: any block may take any of its elements
  * @param ofAnyBlock scratch of which any block may take any element, too
+ * @param isOfParts whether what a dimension divides by divides a product, too, in which that is then no length of its own
  * @throws nothing that means a wrong program: what is not shown says why
  */
 export function everyLength(
@@ -64,6 +66,7 @@ export function everyLength(
   only: readonly DimValues[] | null = null,
   product: string | null = null,
   ofAnyBlock: string | null = product,
+  isOfParts = product !== null,
 ): EveryClaim {
   let answer: EveryLength = { holds: true };
   const whereAnswered = (of: () => void): void => {
@@ -88,11 +91,12 @@ export function everyLength(
       return { answer, ordering: { holds: true }, examples: [] };
     }
     const expressions = new Expressions(divisorsOf(kernel));
-    const program = programOf(kernel, shapes, expressions, product, ofAnyBlock);
+    const { program, left } = programOf(kernel, shapes, expressions, ofAnyBlock, isOfParts);
     const pairs = new Pairs(program);
     const needed = new Set<string>();
     const examples: DimValues[] = [];
-    whereAnswered(() => answersOf(kernel));
+    // Of rounds, what they make of rows is shown by itself; what is left goes element by element.
+    whereAnswered(() => (left === null ? answersOf(kernel) : answerWithout(left(), shapes, only)));
     /** Looks at boxes that have such names, and together all lengths. */
     const everywhere = (names: readonly string[], look: (lengths: Lengths) => void): void => {
       const boxes = only === null ? [boxOf(names)] : only.map((dims) => pointOf(names, dims));
@@ -110,7 +114,7 @@ export function everyLength(
     everywhere(names, (lengths) => {
       if (ofStrips.length === names.length) checkStrips(lengths);
       checkOrder(lengths, pairs);
-      whereAnswered(() => outputsOf(lengths, false).forEach((key) => needed.add(key)));
+      if (left === null) whereAnswered(() => outputsOf(lengths, false).forEach((key) => needed.add(key)));
     });
     whereAnswered(() => {
       const refused: Answer[] = [];
@@ -133,6 +137,13 @@ export function everyLength(
     const ordering = notShown(kernel, e);
     return { answer: ordering, ordering, examples: [] };
   }
+}
+
+/** Asks for the answer of a kernel that stands for one. @throws NotShown */
+function answerWithout(kernel: Kernel, shapes: readonly DimValues[], only: readonly DimValues[] | null): void {
+  const executed = predicated(kernel);
+  const { answer } = everyLength(kernel, shapes, (dims) => proveAnswer(executed, { dims }), only, null, null, true);
+  if (!answer.holds) throw new NotShown(answer.reason, answer.span, answer.condition);
 }
 
 /** Why elements of some kinds are not known to be right. @param refused what no proof was found of, at lengths that have some */
@@ -180,9 +191,9 @@ function programOf(
   kernel: Kernel,
   proved: readonly DimValues[],
   expressions: Expressions,
-  product: string | null,
   ofAnyBlock: string | null,
-): Program {
+  isOfParts: boolean,
+): { readonly program: Program; readonly left: (() => Kernel) | null } {
   checkOps(kernel);
   for (const { name, values } of kernel.inputs)
     if (values !== undefined && [values.from, values.to].some((e) => extentNames(e).size > 0))
@@ -236,5 +247,7 @@ function programOf(
         },
       );
   const toFollow = areLaunchesAlike(kernel, inOrder) ? 1 : launches;
-  return { kernel, expressions, launches: toFollow, units: inOrder, orders, isOfParts: product !== null };
+  const program = { kernel, expressions, launches: toFollow, units: inOrder, orders, isOfParts };
+  if (!units.some((u) => u.hasRounds)) return { program, left: null };
+  return { program, left: () => withoutRounds(kernel, expressions, footprints, [...walks.values()]) };
 }

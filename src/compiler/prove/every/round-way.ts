@@ -1,5 +1,5 @@
 /** One way through rounds: in one box of lengths, with conditions decided, what each phase touches, for all rounds and iterations at once. */
-import { bufferOf, type Kernel } from "../../ir/module.js";
+import { bufferOf, type Kernel, type Op } from "../../ir/module.js";
 import { WIDEST_ACCESS } from "../../machine/architectures.js";
 import { DTYPES } from "../../types/dtype.js";
 import type { Span } from "../../source.js";
@@ -53,12 +53,27 @@ export interface RoundTouch {
   readonly last: Form;
 }
 
+/** What a thread does in a round, one after the other. A loop that folds something is noted where it has ended; null of one without iterations. */
+export type RoundStep =
+  | { readonly kind: "touch"; readonly touch: RoundTouch }
+  | { readonly kind: "value"; readonly op: Op; readonly counters: readonly Counter[] }
+  | {
+      readonly kind: "fold";
+      readonly op: Op;
+      readonly counter: Counter | null;
+      /** With its own behind all others. */
+      readonly counters: readonly Counter[];
+    };
+
 export class RoundWay {
   readonly touches: RoundTouch[] = [];
+  readonly steps: RoundStep[] = [];
   /** How often the block meets in a round. */
   meetings = 0;
   /** The number of the round; null where there is none on this way. */
   round: Form | null = null;
+  /** Rows of a round, and all rows, as the loop has them. */
+  division: { readonly rows: Form; readonly all: Form } | null = null;
   private readonly counters: Counter[] = [];
   private threads: RoundThreads | null = null;
   /** One loop over blocks is followed. */
@@ -94,6 +109,8 @@ export class RoundWay {
         return node.map === "blocks" ? this.rounds(node) : this.loop(node);
       case "access":
         return this.access(node);
+      case "value":
+        this.steps.push({ kind: "value", op: node.op, counters: [...this.counters] });
     }
   }
 
@@ -139,6 +156,7 @@ export class RoundWay {
     const left = minus(all, product(round, rows));
     if (!this.asked(span, () => this.values.isAtLeastZero(minus(left, ONE)))) return;
     this.round = round;
+    this.division = { rows, all };
     this.nodes(body);
   }
 
@@ -159,9 +177,12 @@ export class RoundWay {
     if (map === "threads" && this.threads !== null)
       throw new NotShown("loops lie inside each other in another way", span);
     const begin = this.value(low, span, "data decides about a loop");
-    const { times, limit } = this.ends(node, begin);
+    const { times, limit, isWhole } = this.ends(node, begin);
     const count = minus(limit, begin);
-    if (times === ONE && this.hasNone(count)) return;
+    if (times === ONE && this.hasNone(count)) {
+      if (node.op.name === "reduce") this.steps.push({ kind: "fold", op: node.op, counter: null, counters: [...this.counters] });
+      return;
+    }
     const name = `${COUNTER}${this.names++}`;
     const depth = this.counters.length;
     let number: Form = parameter(name);
@@ -169,7 +190,7 @@ export class RoundWay {
     if (map === "threads" && node.divided.length > 0) {
       if (times !== ONE || begin.size > 0) throw new NotShown("a division of what threads count is not followed", span);
       number = this.digits(node, name, count);
-    } else this.counters.push({ name, times, limit: times === ONE ? count : limit });
+    } else this.counters.push({ name, times, limit: times === ONE ? count : limit, isWhole });
     for (const counter of this.counters.slice(depth)) names.add(counter.name);
     this.values.set(node.variable, plus(begin, number));
     if (map === "threads") {
@@ -177,23 +198,26 @@ export class RoundWay {
     }
     this.nodes(node.body);
     if (map === "threads") this.threads = null;
+    if (node.op.name === "reduce")
+      this.steps.push({ kind: "fold", op: node.op, counter: this.counters[depth]!, counters: [...this.counters] });
     this.counters.length = depth;
   }
 
   /** What a loop counts up to; of a quotient that is no polynomial, what is divided, and by what. */
-  private ends({ high, span }: RoundLoop, begin: Form): { readonly times: Form; readonly limit: Form } {
+  private ends({ high, span }: RoundLoop, begin: Form): Omit<Counter, "name"> {
     if (high === null) throw new NotShown("data decides about a loop", span);
     try {
-      return { times: ONE, limit: this.values.of(high) };
+      return { times: ONE, limit: this.values.of(high), isWhole: true };
     } catch (x) {
       if (!(x instanceof Undecided || x instanceof NotAffine)) throw x;
       if (high.kind !== "apply" || high.fn !== "div" || begin.size > 0)
         throw new NotShown("how often a loop runs is not followed", span);
       const [a, times] = high.of.map((e) => this.value(e, span, "")) as [Form, Form];
-      const limit = this.asked(span, () => this.values.wholeUpTo(high)) ?? a;
+      const whole = this.asked(span, () => this.values.wholeUpTo(high));
+      const limit = whole ?? a;
       if (!this.asked(span, () => this.values.isAtLeastZero(minus(times, ONE))))
         throw new NotShown("there is a division by what may be 0", span);
-      return { times, limit };
+      return { times, limit, isWhole: whole !== null };
     }
   }
 
@@ -231,7 +255,9 @@ export class RoundWay {
     ]);
     if (lanes > 1) this.checkVector(access, index);
     const { counters, threads, meetings: phase } = this;
-    this.touches.push({ access, owner: this.owner(access), index, counters: [...counters], threads, phase, first: first!, last: last! }); // prettier-ignore
+    const touch = { access, owner: this.owner(access), index, counters: [...counters], threads, phase, first: first!, last: last! }; // prettier-ignore
+    this.touches.push(touch);
+    this.steps.push({ kind: "touch", touch });
   }
 
   private checkVector({ buffer: name, lanes, span }: RoundAccess, index: Form): void {

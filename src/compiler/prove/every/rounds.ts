@@ -5,11 +5,11 @@
  * asked of it is asked in `footprints.ts`.
  */
 import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
-import { lanesOf } from "../../ir/types.js";
+import { lanesOf, scalarOf } from "../../ir/types.js";
 import type { Span } from "../../source.js";
 import { NotShown } from "./conditions.js";
 import { type Expression, type Expressions, isComparison } from "./expressions.js";
-import type { Make } from "./unrolled.js";
+import type { Make, Part } from "./unrolled.js";
 
 /** A load or store of a round. Expressions are over the variables of loops, too; null of what data decides. */
 export interface RoundAccess {
@@ -20,11 +20,13 @@ export interface RoundAccess {
   readonly owner: Expression | null | undefined;
   readonly index: Expression | null;
   readonly lanes: number;
+  readonly op: Op;
   readonly span: Span;
 }
 
 export interface RoundLoop {
   readonly kind: "loop";
+  readonly op: Op;
   readonly map: "blocks" | "threads" | "serial";
   /** A symbol. */
   readonly variable: Expression & { readonly kind: "symbol" };
@@ -52,13 +54,31 @@ export interface RoundBranch {
   readonly span: Span;
 }
 
-export type RoundNode = RoundAccess | RoundLoop | RoundBranch | { readonly kind: "meeting"; readonly span: Span };
+/** An op that makes data of data. */
+export interface RoundValue {
+  readonly kind: "value";
+  readonly op: Op;
+}
+
+export type RoundNode =
+  | RoundAccess
+  | RoundLoop
+  | RoundBranch
+  | RoundValue
+  | { readonly kind: "meeting"; readonly span: Span };
 
 /** Rounds, as a rank comes to them. */
 export interface Rounds {
+  readonly op: Op;
   readonly nodes: readonly RoundNode[];
-  /** One text for equal rounds. */
+  /** What indices and conditions are, in the rounds and before. */
+  readonly values: ReadonlyMap<Value, Expression>;
+  /** What makes the values before the rounds. */
+  readonly makers: ReadonlyMap<Value, Op>;
+  /** One text for equal rounds, by what they touch. */
   readonly key: string;
+  /** Which lengths values are made of, as one text. */
+  readonly lengths: string;
   readonly span: Span;
 }
 
@@ -127,16 +147,38 @@ export function endsInMeetings(op: Op): boolean {
 export function roundsOf(
   kernel: Kernel,
   op: Op,
-  values: ReadonlyMap<Value, Expression>,
+  outside: Pick<Part, "values" | "makers">,
   expressions: Expressions,
   make: Make,
 ): Rounds {
-  const nodes = new Lifting(kernel, values, expressions, make).nodes([op]);
-  return { nodes, key: nodes.map(keyOfNode).join(";"), span: op.span };
+  const lifting = new Lifting(kernel, outside.values, expressions, make);
+  const nodes = lifting.nodes([op]);
+  const { values } = lifting;
+  const { makers } = outside;
+  const lengths = lengthsIn([op], values, makers);
+  return { op, nodes, values, makers, key: nodes.map(keyOfNode).join(";"), lengths, span: op.span };
+}
+
+/** Which expressions ops make data of, in them and before them. */
+function lengthsIn(ops: readonly Op[], values: Rounds["values"], makers: Rounds["makers"]): string {
+  const known = new Set<Value>();
+  const found: (number | undefined)[] = [];
+  const look = (op: Op): void => {
+    for (const v of op.operands) {
+      if (known.has(v)) continue;
+      known.add(v);
+      found.push(values.get(v)?.id);
+      const maker = makers.get(v);
+      if (maker !== undefined) look(maker);
+    }
+    op.regions.forEach((r) => r.ops.forEach(look));
+  };
+  ops.forEach(look);
+  return found.join(" ");
 }
 
 class Lifting {
-  private readonly values: Map<Value, Expression>;
+  readonly values: Map<Value, Expression>;
   private variables = 0;
   /** Divisions of the variables of loops that are open. */
   private readonly divided: DividedVariable[] = [];
@@ -178,7 +220,7 @@ class Lifting {
         if (op.regions.length > 0 || op.name.startsWith("packet"))
           throw new NotShown(`there is a '${op.name}' in a round`, span);
         this.value(op);
-        return null;
+        return op.results.length > 0 && scalarOf(op.results[0]!.type) !== "index" ? { kind: "value", op } : null;
     }
   }
 
@@ -195,6 +237,7 @@ class Lifting {
       owner: peer === null ? undefined : this.expression(peer),
       index: this.expression(indices[0]!),
       lanes: lanesOf(op.name === "load" ? op.results[0]!.type : op.operands[0]!.type),
+      op,
       span: op.span,
     };
   }
@@ -215,7 +258,7 @@ class Lifting {
     const isOwn = ({ of }: DividedVariable): boolean => of.kind === "apply" && timesOf(of.of[0]!, variable) !== null;
     const divided = found.filter(isOwn);
     this.divided.push(...found.filter((d) => !isOwn(d)));
-    return { kind: "loop", map, variable, low, high, body: nodes, divided, span: op.span };
+    return { kind: "loop", op, map, variable, low, high, body: nodes, divided, span: op.span };
   }
 
   private value(op: Op): void {
@@ -247,6 +290,8 @@ function keyOfNode(node: RoundNode): string {
   switch (node.kind) {
     case "meeting":
       return "meeting";
+    case "value":
+      return "";
     case "access":
       return `${node.buffer} ${node.isStored} ${node.owner === null ? "?" : node.owner?.id} ${node.index?.id} ${node.lanes} ${node.span.start}`;
     case "if":

@@ -160,7 +160,7 @@ export class Walk {
         if (beginsStretch(this.run, op)) this.end();
         if (isRounds(this.kernel, op)) {
           this.end();
-          const rounds = roundsOf(this.kernel, op, this.values, this.expressions, (o, of) => this.made(o, of));
+          const rounds = roundsOf(this.kernel, op, this, this.expressions, (o, of) => this.made(o, of));
           this.stretches.push({ parts: [], rounds, run: this.runs });
         } else this.run.push(op);
         continue;

@@ -1,0 +1,235 @@
+/** What a block's shared memory holds in a round: numbers of places or rows, and folds of parts of rows, of which all together are the whole rows. */
+import type { Span } from "../../source.js";
+import type { Reduction } from "../../ir/ops.js";
+import { type Counter, exactQuotient, parted } from "./bounds.js";
+import { equal, factors, type Form, keyOf, minus, ONE, parameter, plus, product, Undecided, ZERO } from "./forms.js";
+import { NotShown } from "./conditions.js";
+import { type Folded, foldedIn, namesInFolded, orderOf, renamedFolded, type Tree } from "./row-trees.js";
+import { intervalOf, replaced, type Run, runOf } from "./runs.js";
+
+/** Numbers that are folded up: of the places of rows, or of what lies in shared memory for each row. */
+export interface Space {
+  readonly id: string;
+  /** What is folded: of each place of the row. */
+  readonly of: Tree;
+  /** How what is folded came to be, as a text; empty of the places themselves. */
+  readonly order: string;
+  /** Which row all of an interval is; null where it is none. */
+  readonly rowOf: (run: Run, counters: readonly Counter[]) => Form | null;
+}
+
+export interface Folding {
+  readonly kind: "folding";
+  /** Null where nothing is folded. */
+  readonly fn: Reduction | null;
+  readonly of: Folded<Space>;
+}
+
+/** One store to shared memory, in all iterations of its loops. */
+export interface SharedStore {
+  readonly phase: number;
+  readonly index: Form;
+  readonly counters: readonly Counter[];
+  readonly span: Span;
+  /** A number of a place, or of a row, which lies so far from the index; or a fold. */
+  readonly holds: { readonly kind: "place" | "row"; readonly tree: Tree; readonly shift: Form } | Folding;
+}
+
+export type SharedContent =
+  | {
+      readonly kind: "place" | "row";
+      readonly start: Form;
+      readonly end: Form;
+      readonly tree: Tree;
+      /** What the place, or the row, is more than the index. */
+      readonly shift: Form;
+    }
+  | { readonly kind: "folded"; readonly fn: Reduction | null; readonly pieces: readonly Piece[]; readonly id: string }
+  | { readonly kind: "grid"; readonly fn: Reduction | null; readonly rows: Form; readonly width: Form; readonly of: Folded<Space>; readonly id: string }; // prettier-ignore
+
+/** What elements hold from `start` to before `end`, of which `~e` is any. */
+interface Piece {
+  readonly start: Form;
+  readonly end: Form;
+  readonly of: Folded<Space>;
+}
+
+const ELEMENT = "~e";
+const ROW = "~q";
+
+/** What is asked of polynomials in a box. */
+export interface Asking {
+  /** Whether a number is 0 or more in all iterations of loops. */
+  readonly isAtLeastZero: (f: Form, counters: readonly Counter[]) => boolean;
+}
+
+/**
+ * What a buffer holds when a phase begins.
+ * @param stores to it, in phases before
+ * @param isKept whether what it held is looked at where it is stored to in a phase
+ * @throws NotShown
+ */
+export function contentOf(
+  buffer: string,
+  stores: readonly SharedStore[],
+  isKept: (phase: number) => boolean,
+  asking: Asking,
+): SharedContent {
+  let content: SharedContent | null = null;
+  for (const phase of [...new Set(stores.map((s) => s.phase))].sort((a, b) => a - b)) {
+    const own = stores.filter((s) => s.phase === phase);
+    const made = contentIn(`${buffer} ${phase}`, own, asking);
+    content = content !== null && isKept(phase) ? over(content, made, own[0]!.span, asking) : made;
+  }
+  return content!;
+}
+
+function notFollowed(span: Span): NotShown {
+  return new NotShown("what shared memory holds is not followed", span);
+}
+
+function contentIn(id: string, stores: readonly SharedStore[], asking: Asking): SharedContent {
+  const [first] = stores as readonly [SharedStore];
+  const { holds, span } = first;
+  const isZeroUp = (f: Form): boolean => asking.isAtLeastZero(f, []);
+  if (holds.kind !== "folding") {
+    const isAlike = (s: SharedStore): boolean =>
+      s.holds.kind === holds.kind && s.holds.tree.key === holds.tree.key && equal(s.holds.shift, holds.shift);
+    const all = intervalOf(stores.map((s) => runOf(s.index, s.counters)), isZeroUp); // prettier-ignore
+    if (!stores.every(isAlike) || all === null) throw notFollowed(span);
+    return { ...holds, start: all.start, end: all.end };
+  }
+  const fns = new Set<Reduction>();
+  for (const s of stores) {
+    if (s.holds.kind !== "folding") throw notFollowed(s.span);
+    if (s.holds.fn !== null) fns.add(s.holds.fn);
+  }
+  if (fns.size > 1) throw notFollowed(span);
+  const [fn = null] = fns;
+  const pieces = stores.map((s) => pieceOf(s, isZeroUp));
+  if (pieces.every((p) => p !== null)) return { kind: "folded", fn, pieces: joined(pieces), id };
+  const grid = stores.length === 1 ? gridOf(first) : null;
+  if (grid === null) throw notFollowed(span);
+  return { kind: "grid", fn, ...grid, id };
+}
+
+function slopeOf(f: Form, name: string): Form | null {
+  try {
+    return parted(f, name).slope;
+  } catch (x) {
+    if (x instanceof Undecided) return null;
+    throw x;
+  }
+}
+
+/** A store of folds whose elements lie one after the other, and go by the element alone. */
+function pieceOf({ index, counters, holds }: SharedStore, isZeroUp: (f: Form) => boolean): Piece | null {
+  const all = intervalOf([runOf(index, counters)], isZeroUp);
+  if (all === null || holds.kind !== "folding") return null;
+  for (const { name } of counters) {
+    const slope = slopeOf(index, name);
+    if (slope === null || !equal(slope, ONE)) continue;
+    // The index is the element.
+    const by = plus(minus(parameter(ELEMENT), index), parameter(name));
+    const of = renamedFolded(holds.of, new Map([[name, by]]));
+    const left = namesInFolded(of);
+    if (!counters.some((c) => left.has(c.name))) return { start: all.start, end: all.end, of };
+  }
+  return null;
+}
+
+/** Pieces that follow each other are one where they hold the same. */
+function joined(pieces: readonly Piece[]): readonly Piece[] {
+  for (const a of pieces)
+    for (const b of pieces) {
+      if (a === b || !equal(a.end, b.start) || orderOf(a.of, orderIn) !== orderOf(b.of, orderIn)) continue;
+      return joined([{ ...a, end: b.end }, ...pieces.filter((p) => p !== a && p !== b)]);
+    }
+  return pieces;
+}
+
+/** A store of folds for each row: as many in each. */
+function gridOf({ index, counters, holds }: SharedStore): { rows: Form; width: Form; of: Folded<Space> } | null {
+  const [q, e, ...more] = counters;
+  if (q === undefined || e === undefined || more.length > 0 || holds.kind !== "folding") return null;
+  if (![q, e].every((c) => equal(c.times, ONE))) return null;
+  const isOfOuter = (f: Form): boolean => [...f.keys()].some((key) => factors(key).includes(q.name));
+  if (isOfOuter(e.limit) || !equal(index, plus(product(parameter(q.name), e.limit), parameter(e.name)))) return null;
+  const by = new Map([
+    [q.name, parameter(ROW)],
+    [e.name, parameter(ELEMENT)],
+  ]);
+  return { rows: q.limit, width: e.limit, of: renamedFolded(holds.of, by) };
+}
+
+/** What is stored from 0 on, and behind it what was there before. */
+function over(before: SharedContent, made: SharedContent, span: Span, asking: Asking): SharedContent {
+  if (before.kind !== "folded" || made.kind !== "folded") throw notFollowed(span);
+  const [old, ...more] = before.pieces as readonly [Piece, ...Piece[]];
+  const isZeroUp = (f: Form): boolean => asking.isAtLeastZero(f, []);
+  const all = intervalOf(made.pieces.map(({ start, end }) => ({ counters: [], start, end })), isZeroUp); // prettier-ignore
+  const isOver = all !== null && equal(all.start, old.start) && isZeroUp(minus(old.end, all.end));
+  const fn = made.fn ?? before.fn;
+  if (more.length > 0 || !isOver || (before.fn !== null && fn !== before.fn)) throw notFollowed(span);
+  return { kind: "folded", fn, id: made.id, pieces: joined([...made.pieces, { ...old, start: all.end }]) };
+}
+
+/** What an element of shared memory holds. @param counters of loops around @throws NotShown */
+export function foldedAt(
+  content: SharedContent & { readonly kind: "folded" | "grid" },
+  index: Form,
+  counters: readonly Counter[],
+  span: Span,
+  asking: Asking,
+): Folding {
+  const { fn } = content;
+  const space = spaceOf(content, asking);
+  if (space !== null) return { kind: "folding", fn, of: { kind: "at", at: index, space } };
+  const isIn = ({ start, end }: Piece): boolean =>
+    asking.isAtLeastZero(minus(index, start), counters) &&
+    asking.isAtLeastZero(minus(minus(end, index), ONE), counters);
+  const piece = content.kind === "folded" ? content.pieces.find(isIn) : undefined;
+  if (piece === undefined) throw notFollowed(span);
+  return { kind: "folding", fn, of: renamedFolded(piece.of, new Map([[ELEMENT, index]])) };
+}
+
+/** What is held as numbers that come to the whole rows together, each place of a row in one of them; null where that is not seen. */
+function spaceOf(content: SharedContent & { readonly kind: "folded" | "grid" }, asking: Asking): Space | null {
+  const isGrid = content.kind === "grid";
+  const isZeroUp = (f: Form): boolean => asking.isAtLeastZero(f, []);
+  const pieces = isGrid ? [{ start: ZERO, end: content.width, of: content.of }] : content.pieces;
+  const outer: Counter[] = isGrid ? [{ name: ROW, times: ONE, limit: content.rows }] : [];
+  const found = pieces.flatMap(({ start, end, of }) => {
+    const element: Counter = { name: ELEMENT, times: ONE, limit: minus(end, start) };
+    const moved = renamedFolded(of, new Map([[ELEMENT, plus(start, parameter(ELEMENT))]]));
+    return foldedIn(moved).map(({ at, space, counters }) => ({ run: runOf(at, [element, ...counters]), space }));
+  });
+  const space = found[0]?.space;
+  if (space === undefined || found.some((f) => f.space.id !== space.id)) return null;
+  const whole = intervalOf(found.map(({ run }) => run), isZeroUp); // prettier-ignore
+  const width = intervalOf(pieces.map(({ start, end }) => ({ counters: [], start, end })), isZeroUp); // prettier-ignore
+  if (whole === null || width === null || width.start.size > 0) return null;
+  const row = space.rowOf(whole, outer);
+  if (row === null) return null;
+  const first = replaced(row, ROW);
+  if (!equal(row, isGrid ? plus(first, parameter(ROW)) : first)) return null;
+  const rows = isGrid ? content.rows : ONE;
+  const text = pieces.map((p) => `${orderOf(p.of, orderIn)} up to ${keyOf(p.end)}`).join("; ");
+  return {
+    id: content.id,
+    of: space.of,
+    order: text,
+    rowOf: ({ start, end }, counters) => {
+      if (!equal(minus(end, start), width.end)) return null;
+      const q = start.size === 0 ? ZERO : exactQuotient(start, width.end);
+      const isRow =
+        q !== null && asking.isAtLeastZero(q, counters) && asking.isAtLeastZero(minus(minus(rows, q), ONE), counters);
+      return isRow ? plus(first, q) : null;
+    },
+  };
+}
+
+/** How a number of a space came to be. */
+export function orderIn({ id, order }: Space): string {
+  return order === "" ? id : `[${order}]`;
+}
