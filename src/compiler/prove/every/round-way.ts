@@ -180,7 +180,8 @@ export class RoundWay {
     const { times, limit, isWhole } = this.ends(node, begin);
     const count = minus(limit, begin);
     if (times === ONE && this.hasNone(count)) {
-      if (node.op.name === "reduce") this.steps.push({ kind: "fold", op: node.op, counter: null, counters: [...this.counters] });
+      if (node.op.name === "reduce")
+        this.steps.push({ kind: "fold", op: node.op, counter: null, counters: [...this.counters] });
       return;
     }
     const name = `${COUNTER}${this.names++}`;

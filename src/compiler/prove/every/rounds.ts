@@ -61,11 +61,7 @@ export interface RoundValue {
 }
 
 export type RoundNode =
-  | RoundAccess
-  | RoundLoop
-  | RoundBranch
-  | RoundValue
-  | { readonly kind: "meeting"; readonly span: Span };
+  RoundAccess | RoundLoop | RoundBranch | RoundValue | { readonly kind: "meeting"; readonly span: Span };
 
 /** Rounds, as a rank comes to them. */
 export interface Rounds {

@@ -54,6 +54,10 @@ interface Piece {
   readonly of: Folded<Space>;
 }
 
+function boundsOf({ start, end }: Piece): Run {
+  return { counters: [], start, end };
+}
+
 const ELEMENT = "~e";
 const ROW = "~q";
 
@@ -107,7 +111,11 @@ function contentIn(id: string, stores: readonly SharedStore[], asking: Asking): 
   if (fns.size > 1) throw notFollowed(span);
   const [fn = null] = fns;
   const pieces = stores.map((s) => pieceOf(s, isZeroUp));
-  if (pieces.every((p) => p !== null)) return { kind: "folded", fn, pieces: joined(pieces), id };
+  if (pieces.every((p) => p !== null)) {
+    // Each element is stored once: of two the last would count.
+    if (intervalOf(pieces.map(boundsOf), isZeroUp) === null) throw notFollowed(span);
+    return { kind: "folded", fn, pieces: joined(pieces), id };
+  }
   const grid = stores.length === 1 ? gridOf(first) : null;
   if (grid === null) throw notFollowed(span);
   return { kind: "grid", fn, ...grid, id };
@@ -167,7 +175,7 @@ function over(before: SharedContent, made: SharedContent, span: Span, asking: As
   if (before.kind !== "folded" || made.kind !== "folded") throw notFollowed(span);
   const [old, ...more] = before.pieces as readonly [Piece, ...Piece[]];
   const isZeroUp = (f: Form): boolean => asking.isAtLeastZero(f, []);
-  const all = intervalOf(made.pieces.map(({ start, end }) => ({ counters: [], start, end })), isZeroUp); // prettier-ignore
+  const all = intervalOf(made.pieces.map(boundsOf), isZeroUp);
   const isOver = all !== null && equal(all.start, old.start) && isZeroUp(minus(old.end, all.end));
   const fn = made.fn ?? before.fn;
   if (more.length > 0 || !isOver || (before.fn !== null && fn !== before.fn)) throw notFollowed(span);
@@ -207,7 +215,7 @@ function spaceOf(content: SharedContent & { readonly kind: "folded" | "grid" }, 
   const space = found[0]?.space;
   if (space === undefined || found.some((f) => f.space.id !== space.id)) return null;
   const whole = intervalOf(found.map(({ run }) => run), isZeroUp); // prettier-ignore
-  const width = intervalOf(pieces.map(({ start, end }) => ({ counters: [], start, end })), isZeroUp); // prettier-ignore
+  const width = intervalOf(pieces.map(boundsOf), isZeroUp);
   if (whole === null || width === null || width.start.size > 0) return null;
   const row = space.rowOf(whole, outer);
   if (row === null) return null;

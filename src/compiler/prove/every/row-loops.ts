@@ -77,13 +77,20 @@ export class RowLoops {
       this.follow(way, values, own, orders);
     } catch (x) {
       if (x instanceof NotShown) this.refused = x;
-      else if (x instanceof Undecided) this.refuse("lengths are compared in a way that is not followed", this.rounds.span); // prettier-ignore
+      else if (x instanceof Undecided)
+        this.refuse("lengths are compared in a way that is not followed", this.rounds.span); // prettier-ignore
       else if (x instanceof NotAffine) this.refuse(`there is ${x.what}`, this.rounds.span);
       else throw x;
     }
   }
 
-  private follow(way: RoundWay, values: RoundValues, own: ReadonlyMap<string, SlabAt | null>, orders: Map<string, string>): void { // prettier-ignore
+  private follow(
+    way: RoundWay,
+    values: RoundValues,
+    own: ReadonlyMap<string, SlabAt | null>,
+    orders: Map<string, string>,
+  ): void {
+    // prettier-ignore
     const { rounds, division } = this;
     const row = values.of(this.row!);
     // Rows without elements have nothing to make.

@@ -39,7 +39,8 @@ export interface RowFold {
 export function opTree(op: Op, of: readonly Tree[]): Tree {
   const { fn, value, name } = op.attributes;
   const type = scalarOf(op.results[0]!.type);
-  const key = `${op.name} ${String(fn)} ${String(value)} ${String(name)} ${type}(${of.map((t) => t.key).join()})`;
+  const number = Object.is(value, -0) ? "-0" : String(value);
+  const key = `${op.name} ${String(fn)} ${number} ${String(name)} ${type}(${of.map((t) => t.key).join()})`;
   return { kind: "op", op, of, key };
 }
 

@@ -10,7 +10,17 @@ import { boundOf, type Counter, exactQuotient, isAtLeastZeroWhere, isSurely } fr
 import { NotShown } from "./conditions.js";
 import { constantOf, equal, type Form, isConstant, minus, ONE, parameter, plus, product, Undecided, ZERO } from "./forms.js"; // prettier-ignore
 import { type Asking, contentOf, foldedAt, type Folding, orderIn, type SharedStore, type Space } from "./row-contents.js"; // prettier-ignore
-import { foldedIn, foldOf, foldTree, loadTree, opTree, orderOf, renamedFolded, type Tree, type Where } from "./row-trees.js";
+import {
+  foldedIn,
+  foldOf,
+  foldTree,
+  loadTree,
+  opTree,
+  orderOf,
+  renamedFolded,
+  type Tree,
+  type Where,
+} from "./row-trees.js";
 import type { RoundTouch, RoundWay } from "./round-way.js";
 import { COUNTER, type RoundValues } from "./round-values.js";
 import type { Rounds } from "./rounds.js";
@@ -259,7 +269,12 @@ export class RowValues {
   // -- places ---------------------------------------------------------------------------------------------------------
 
   /** Checks that what goes by a row or a column is of the place's. */
-  private checkPlace({ place, row, column }: Pick<Element, "row" | "column"> & { readonly place: Form }, counters: readonly Counter[], span: Span): void { // prettier-ignore
+  private checkPlace(
+    { place, row, column }: Pick<Element, "row" | "column"> & { readonly place: Form },
+    counters: readonly Counter[],
+    span: Span,
+  ): void {
+    // prettier-ignore
     const { row: length } = this.rows;
     const fails = (): never => {
       throw new NotShown("a value is made of elements of several rows or columns", span);
@@ -306,8 +321,7 @@ export class RowValues {
       if (s.phase === touch.phase && !this.areApart(s, touch)) throw new NotShown(`'${buffer}' is read where it is stored to`, span); // prettier-ignore
     const before = all.filter((s) => s.phase < touch.phase);
     if (before.length === 0) throw new NotShown(`'${buffer}' is read before it is stored to`, span);
-    const isKept = (phase: number): boolean =>
-      this.loads.some((l) => l.access.buffer === buffer && l.phase === phase);
+    const isKept = (phase: number): boolean => this.loads.some((l) => l.access.buffer === buffer && l.phase === phase);
     const content = contentOf(buffer, before, isKept, this.asking);
     if (content.kind === "folded" || content.kind === "grid") return foldedAt(content, index, counters, span, this.asking); // prettier-ignore
     const isIn = this.isBelow(minus(index, content.start), minus(content.end, content.start), counters);

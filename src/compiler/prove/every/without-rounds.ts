@@ -13,9 +13,9 @@ import type { Span } from "../../source.js";
 import { NotShown } from "./conditions.js";
 import { type Expression, type Expressions, unlimited } from "./expressions.js";
 import type { Footprints } from "./footprints.js";
-import { withFolds } from "./row-answers.js";
+import { type NamedFold, withFolds, withParts } from "./row-answers.js";
 import type { RowLoop } from "./row-loops.js";
-import { foldTree, partsOf, type RowFold, type Tree } from "./row-trees.js";
+import { foldTree, partsOf, type Tree } from "./row-trees.js";
 import type { Walk } from "./stretches.js";
 
 /** Rounds as a rank comes to them. */
@@ -24,18 +24,17 @@ interface RankRounds {
   readonly loop: RowLoop;
 }
 
-/** A fold of rows, the input that stands for it and the output that takes what is folded. */
-export interface NamedFold {
-  readonly fold: RowFold;
-  readonly input: string;
-  readonly output: string;
-}
-
 /**
  * @param walks of each rank, in launches of either parity
  * @throws NotShown
  */
-export function withoutRounds(kernel: Kernel, expressions: Expressions, footprints: Footprints, walks: readonly Walk[]): Kernel { // prettier-ignore
+export function withoutRounds(
+  kernel: Kernel,
+  expressions: Expressions,
+  footprints: Footprints,
+  walks: readonly Walk[],
+): Kernel {
+  // prettier-ignore
   const found = new Map<number, Map<Op, RowLoop>>();
   for (const { rank, stretches } of walks) {
     const own = new Map<Op, RowLoop>();
@@ -132,7 +131,8 @@ class WithoutRounds {
 
   private layout(): SignatureTensor["layout"] {
     const { layout, shape, localShape } = this.rows;
-    if (layout.kind === "sharded" && layout.dim === 0 && layout.axis === undefined) return layout;
+    // Of rows that are cut, each rank folds up its own part.
+    if (layout.kind === "sharded" && layout.dim <= 1 && layout.axis === undefined) return layout;
     const isWhole = layout.kind !== "sharded" && JSON.stringify(shape) === JSON.stringify(localShape);
     if (!isWhole || this.kernel.mesh.length > 0) throw new NotShown("no rank has whole rows", this.span);
     return { kind: "replicated" };
@@ -157,7 +157,8 @@ class WithoutRounds {
     const given = kernel.buffers
       .filter((b) => used.has(b.name) || names.has(b.name))
       .map((b) => (ofRows.has(b.name) ? { ...b, shape: localShape } : b));
-    const answers = withFolds(kernel, [...folds.values()], span);
+    const isCut = layout.kind === "sharded" && layout.dim === 1;
+    const answers = (isCut ? withParts : withFolds)(kernel, [...folds.values()], rows, span);
     const { clauses } = kernel;
     const ensures = [...(clauses?.ensures ?? []), ...outputs.map(() => null)];
     const made: Kernel = {
@@ -184,6 +185,8 @@ class WithoutRounds {
     const loops = (isOne ? [first] : found).map(({ rank, loop }) => ({ rank, make: this.loop(b, loop) }));
     if (isOne) loops[0]!.make();
     else for (const { rank, make } of loops) b.if(b.compare("eq", b.rank(), b.constant(rank)), make);
+    // As threads do at the ends of rounds.
+    b.op("block_sync", [], {}, null);
     return b.ops;
   }
 
@@ -192,8 +195,7 @@ class WithoutRounds {
     const [m, n] = this.rows.localShape.map((e) => b.extent(e)) as [Value, Value];
     const count = b.binary("max", b.mul(m, n), zero);
     const bases = new Map<string, Value>();
-    for (const [buffer, { where, base }] of loop.lie)
-      if (where === "place") bases.set(buffer, this.number(b, base));
+    for (const [buffer, { where, base }] of loop.lie) if (where === "place") bases.set(buffer, this.number(b, base));
     return () => {
       b.for("blocks", [[zero, count]], ([o]) => {
         b.for("threads", [[zero, one]], ([t]) => {
@@ -253,8 +255,7 @@ class WithoutRounds {
     const parts = [...this.folds.values()].filter(({ fold }) => own.has(foldTree(fold).key));
     for (const { fold, output } of parts) b.store(output, valueOf(fold.of), [at]);
     for (const { buffer, owners, value } of stores)
-      for (const owner of owners)
-        b.store(buffer, value, [indexOf(buffer)], owner < 0 ? null : b.constant(owner));
+      for (const owner of owners) b.store(buffer, value, [indexOf(buffer)], owner < 0 ? null : b.constant(owner));
   }
 }
 
