@@ -170,6 +170,56 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
     proved: [{ m: 2, n: 2 }],
     claim: "ordering",
   }),
+  "whole rows": () => ({
+    // Of the two classes of a row the first.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [
+      [/load %550 (\{buffer=)"parts_f32"/, 'load %550 $1"fewer_parts_f32"'],
+      [/(%547 = binary %546, )%55 /, "$1%2 "],
+    ],
+    at: { m: 2, n: 40 },
+    proved: [{ m: 2, n: 2 }],
+  }),
+  "one row": () => ({
+    // All rows of a round have the norm of the first.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [[/load %204 (\{buffer="folded_row"\})/, "load %2 $1"]],
+    at: { m: 14, n: 10 },
+    proved: [{ m: 2, n: 2 }],
+  }),
+  "stored once": () => ({
+    // All but the first of the elements behind whole strips.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [[/for %2, (%59 \{map="threads", unroll=1\} \(%647\))/, "for %7, $1"]],
+    at: { m: 2, n: 45 },
+    proved: [{ m: 2, n: 2 }],
+  }),
+  "all rows": () => ({
+    // All but the last, where rows are long.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [[/for %2, %19 (\{map="blocks"\} \(%219\))/, '%900 = binary %19, %7 {fn="sub"} : index\nfor %2, %900 $1']],
+    at: { m: 2, n: 40 },
+    proved: [{ m: 2, n: 2 }],
+  }),
+  "one order": () => ({
+    // One rank adds up strips in another order.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [
+      [
+        /store %352, %234 \{buffer="parts_f32"\}/,
+        `%900 = compare %13, %2 {fn="eq"} : bool
+if %900 () {
+$&
+} () {
+%901 = binary %235, %334 {fn="add"} : vec<8 x f32>
+%902 = binary %901, %300 {fn="add"} : vec<8 x f32>
+store %902, %234 {buffer="parts_f32"}
+}`,
+      ],
+    ],
+    at: { m: 1, n: 7 * 32 },
+    proved: [{ m: 2, n: 2 }],
+  }),
   epochs: () => ({
     // Packets are stored with the number of the next launch, and waited for with that of this one.
     text: byPackets("all_reduce/one_shot"),

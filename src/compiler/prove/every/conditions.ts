@@ -29,6 +29,16 @@ export const CONDITIONS = [
   "phases",
   /** What a block touches in a round is of the rows of that round. */
   "own rows",
+  /** What is folded up of a row is each of its elements, once. */
+  "whole rows",
+  /** What elements are made of lies in their row and in their column. */
+  "one row",
+  /** Each element of a round's rows is stored, once. */
+  "stored once",
+  /** Loops over blocks go through all rows. */
+  "all rows",
+  /** Ranks that make the same row fold it up in one order. */
+  "one order",
   /** Packets carry the number of the launch, on all ranks alike. */
   "epochs",
   /** Each packet is stored once and taken once. */

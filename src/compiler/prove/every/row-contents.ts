@@ -14,7 +14,9 @@ export interface Space {
   readonly of: Tree;
   /** How what is folded came to be, as a text; empty of the places themselves. */
   readonly order: string;
-  /** Which row all of an interval is; null where it is none. */
+  /** How many numbers there are for a row. */
+  readonly length: Form;
+  /** Which row an interval is that is as long; null where it is none. */
   readonly rowOf: (run: Run, counters: readonly Counter[]) => Form | null;
 }
 
@@ -217,7 +219,7 @@ function spaceOf(content: SharedContent & { readonly kind: "folded" | "grid" }, 
   const whole = intervalOf(found.map(({ run }) => run), isZeroUp); // prettier-ignore
   const width = intervalOf(pieces.map(boundsOf), isZeroUp);
   if (whole === null || width === null || width.start.size > 0) return null;
-  const row = space.rowOf(whole, outer);
+  const row = equal(minus(whole.end, whole.start), space.length) ? space.rowOf(whole, outer) : null;
   if (row === null) return null;
   const first = replaced(row, ROW);
   if (!equal(row, isGrid ? plus(first, parameter(ROW)) : first)) return null;
@@ -227,8 +229,8 @@ function spaceOf(content: SharedContent & { readonly kind: "folded" | "grid" }, 
     id: content.id,
     of: space.of,
     order: text,
-    rowOf: ({ start, end }, counters) => {
-      if (!equal(minus(end, start), width.end)) return null;
+    length: width.end,
+    rowOf: ({ start }, counters) => {
       const q = start.size === 0 ? ZERO : exactQuotient(start, width.end);
       const isRow =
         q !== null && asking.isAtLeastZero(q, counters) && asking.isAtLeastZero(minus(minus(rows, q), ONE), counters);

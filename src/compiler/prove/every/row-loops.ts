@@ -1,7 +1,7 @@
 /** What rounds do with the elements of their rows, the same on all ways and for all lengths. */
 import { type Kernel } from "../../ir/module.js";
 import type { Span } from "../../source.js";
-import { NotShown } from "./conditions.js";
+import { demand, NotShown } from "./conditions.js";
 import type { Expression } from "./expressions.js";
 import { NotAffine } from "./expressions.js";
 import { equal, type Form, minus, ONE, Undecided } from "./forms.js";
@@ -97,11 +97,11 @@ export class RowLoops {
     if (!values.isAtLeastZero(minus(row, ONE))) return;
     const all = values.of(division.all);
     if (way.round === null || way.division === null) {
-      if (values.isAtLeastZero(minus(all, ONE))) throw new NotShown("rows are left out", rounds.span);
+      demand("all rows", !values.isAtLeastZero(minus(all, ONE)), "rows are left out", rounds.span);
       return;
     }
     const isAll = equal(way.division.all, all) && equal(way.division.rows, values.of(division.rows));
-    if (!isAll) throw new NotShown("loops over blocks go through rows in several ways", rounds.span);
+    demand("all rows", isAll, "loops over blocks go through rows in several ways", rounds.span);
     const lie = new Map<string, { readonly where: Where; readonly base: Form }>();
     for (const [buffer, { where, base }] of this.lie) lie.set(buffer, { where, base: values.of(base) });
     const effects = new RowValues(this.kernel, rounds, values, { row, lie, own }).of(way);

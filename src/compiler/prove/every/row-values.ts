@@ -7,7 +7,7 @@ import type { Reduction } from "../../ir/ops.js";
 import { lanesOf, scalarOf } from "../../ir/types.js";
 import type { Span } from "../../source.js";
 import { boundOf, type Counter, exactQuotient, isAtLeastZeroWhere, isSurely } from "./bounds.js";
-import { NotShown } from "./conditions.js";
+import { demand, NotShown } from "./conditions.js";
 import { constantOf, equal, type Form, isConstant, minus, ONE, parameter, plus, product, Undecided, ZERO } from "./forms.js"; // prettier-ignore
 import { type Asking, contentOf, foldedAt, type Folding, orderIn, type SharedStore, type Space } from "./row-contents.js"; // prettier-ignore
 import {
@@ -233,9 +233,8 @@ export class RowValues {
 
   private spaceOf(of: Tree): Space {
     const { row } = this.rows;
-    const rowOf = ({ start, end }: Run): Form | null =>
-      !equal(minus(end, start), row) ? null : start.size === 0 ? ZERO : exactQuotient(start, row);
-    return { id: `rows of ${of.key}`, of, order: "", rowOf };
+    const rowOf = ({ start }: Run): Form | null => (start.size === 0 ? ZERO : exactQuotient(start, row));
+    return { id: `rows of ${of.key}`, of, order: "", length: row, rowOf };
   }
 
   /** A fold as a number of its row, where it is that of the whole one. */
@@ -250,6 +249,8 @@ export class RowValues {
             all.map(({ at, counters: own }) => runOf(at, own)),
             (f) => this.isAtLeastZero(f, counters),
           );
+    const isWhole = run !== null && equal(minus(run.end, run.start), space!.length);
+    if (run !== null) demand("whole rows", isWhole, "a row is not folded up as a whole", span);
     const row = run === null ? null : space!.rowOf(run, counters);
     if (row === null || d.fn === null) throw new NotShown("nothing shows that each element of a row is folded up once", span); // prettier-ignore
     const fold = foldOf(d.fn, space!.of, "f32");
@@ -276,14 +277,14 @@ export class RowValues {
   ): void {
     // prettier-ignore
     const { row: length } = this.rows;
-    const fails = (): never => {
-      throw new NotShown("a value is made of elements of several rows or columns", span);
+    const isOfOne = (holds: boolean): void => {
+      demand("one row", holds, "a value is made of elements of several rows or columns", span);
     };
-    if (row !== null && !this.isBelow(minus(place, product(row, length)), length, counters)) fails();
+    if (row !== null) isOfOne(this.isBelow(minus(place, product(row, length)), length, counters));
     if (column === null) return;
     const before = minus(place, column);
     const isColumn = before.size === 0 || exactQuotient(before, length) !== null;
-    if (!isColumn || !this.isBelow(column, length, counters)) fails();
+    isOfOne(isColumn && this.isBelow(column, length, counters));
   }
 
   private touch(touch: RoundTouch): void {
@@ -318,7 +319,8 @@ export class RowValues {
     const { buffer, span } = touch.access;
     const all = this.shared.get(buffer) ?? [];
     for (const s of this.sharedTouches.get(buffer) ?? [])
-      if (s.phase === touch.phase && !this.areApart(s, touch)) throw new NotShown(`'${buffer}' is read where it is stored to`, span); // prettier-ignore
+      if (s.phase === touch.phase && !this.areApart(s, touch))
+        throw new NotShown(`'${buffer}' is read where it is stored to`, span);
     const before = all.filter((s) => s.phase < touch.phase);
     if (before.length === 0) throw new NotShown(`'${buffer}' is read before it is stored to`, span);
     const isKept = (phase: number): boolean => this.loads.some((l) => l.access.buffer === buffer && l.phase === phase);
@@ -390,8 +392,8 @@ export class RowValues {
     );
     const all = intervalOf(runs, (f) => this.isAtLeastZero(f, []));
     const own = this.rows.own.get(buffer)!;
-    if (all === null || !equal(all.start, own!.start) || !equal(all.end, own!.end))
-      throw new NotShown(`nothing shows that each element of '${buffer}' is stored once`, span);
+    const isOnce = all !== null && equal(all.start, own!.start) && equal(all.end, own!.end);
+    demand("stored once", isOnce, `nothing shows that each element of '${buffer}' is stored once`, span);
     if (stores.some((s) => s.tree.key !== first.tree.key))
       throw new NotShown(`elements of '${buffer}' are made in several ways`, span);
     return first.tree;

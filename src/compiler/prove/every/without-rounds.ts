@@ -10,7 +10,7 @@ import { problemsOf } from "../../ir/verify.js";
 import { buffersNamed, walkKernel } from "../../ir/visit.js";
 import type { SignatureTensor } from "../../manifest.js";
 import type { Span } from "../../source.js";
-import { NotShown } from "./conditions.js";
+import { demand, NotShown } from "./conditions.js";
 import { type Expression, type Expressions, unlimited } from "./expressions.js";
 import type { Footprints } from "./footprints.js";
 import { type NamedFold, withFolds, withParts } from "./row-answers.js";
@@ -123,8 +123,8 @@ class WithoutRounds {
     const byOp = new Map<Op, RowLoop>();
     for (const { loop } of found) {
       const { op } = loop.rounds;
-      if (!loop.isOfOneOrder || (byOp.get(op) ?? loop) !== loop)
-        throw new NotShown("ranks may fold up a row in different orders", span);
+      const isOne = loop.isOfOneOrder && (byOp.get(op) ?? loop) === loop;
+      demand("one order", isOne, "ranks may fold up a row in different orders", span);
       byOp.set(op, loop);
     }
   }
