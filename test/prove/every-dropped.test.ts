@@ -175,7 +175,7 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
     text: library("fused/all_reduce_rms_norm"),
     edits: [
       [/load %550 (\{buffer=)"parts_f32"/, 'load %550 $1"fewer_parts_f32"'],
-      [/(%547 = binary %546, )%55 /, "$1%2 "],
+      [/(%547 = binary %546, )%55 /, "$1%52 "],
     ],
     at: { m: 2, n: 40 },
     proved: [{ m: 2, n: 2 }],
