@@ -5,7 +5,7 @@ import type { ScalarKind } from "../../types/dtype.js";
 import type { FoldFunction } from "../../manifest.js";
 import type { Counter } from "./bounds.js";
 import type { Expression } from "./expressions.js";
-import { factors, type Form, keyOf, parameter, substituted } from "./forms.js";
+import { factors, type Form, keyOf, minus, parameter, substituted } from "./forms.js";
 
 /** Where an element lies that is read or stored: in the place itself, or one for each row, or one for each column. */
 export type Where = "place" | "row" | "column";
@@ -112,6 +112,13 @@ export function renamedFolded<S>(of: Folded<S>, by: ReadonlyMap<string, Form>): 
       return { kind: "over", counter, of: renamedFolded(of.of, by) };
     }
   }
+}
+
+/** The same with places counted from another on. */
+export function movedFolded<S>(of: Folded<S>, from: Form): Folded<S> {
+  if (of.kind === "at") return { ...of, at: minus(of.at, from) };
+  if (of.kind === "both") return { kind: "both", of: [movedFolded(of.of[0], from), movedFolded(of.of[1], from)] };
+  return of.kind === "over" ? { ...of, of: movedFolded(of.of, from) } : of;
 }
 
 /** Names of parameters in it that its own loops do not count. */

@@ -15,9 +15,9 @@ import {
   foldOf,
   foldTree,
   loadTree,
+  movedFolded,
   opTree,
   orderOf,
-  renamedFolded,
   type Tree,
   type Where,
 } from "./row-trees.js";
@@ -139,7 +139,8 @@ export class RowValues {
   private made(op: Op, counters: readonly Counter[]): void {
     this.note(op, () => {
       const all = withLanes(counters, op);
-      const of = op.operands.map((v) => this.valueOf(v, op.span));
+      const given = op.operands.map((v) => this.valueOf(v, op.span));
+      const of = given.map((d, i) => this.numberBeside(d, given[1 - i], all, op.span));
       const fn = op.name === "binary" ? FOLDS[op.attributes["fn"] as string] : undefined;
       if (fn !== undefined && areOfPlaces(of)) {
         checkFloat(op);
@@ -151,6 +152,23 @@ export class RowValues {
         of.map((d) => this.whole(d, all, op.span)),
       );
     });
+  }
+
+  /** The fold of a whole row is a number where a number of a place is beside it, and no part of another fold. */
+  private numberBeside(
+    d: Element | Folding,
+    other: Element | Folding | undefined,
+    counters: readonly Counter[],
+    span: Span,
+  ): Element | Folding {
+    // prettier-ignore
+    if (d.kind === "element" || other?.kind !== "element") return d;
+    try {
+      return this.whole(d, counters, span);
+    } catch (x) {
+      if (x instanceof NotShown) return d;
+      throw x;
+    }
   }
 
   /** What a loop folds. */
@@ -179,6 +197,7 @@ export class RowValues {
       return elementOf({ kind: "length", expression, key: `length ${expression.id}` });
     }
     const op = this.rounds.makers.get(v);
+    if (op?.name === "splat") return this.outside(op.operands[0]!, span);
     if (op === undefined || !LANEWISE.has(op.name)) throw new NotShown("a value from before a round is not followed", span); // prettier-ignore
     return elementOf(
       opTree(
@@ -254,9 +273,8 @@ export class RowValues {
     const row = run === null ? null : space!.rowOf(run, counters);
     if (row === null || d.fn === null) throw new NotShown("nothing shows that each element of a row is folded up once", span); // prettier-ignore
     const fold = foldOf(d.fn, space!.of, "f32");
-    // Whatever the loops around are called.
-    const names = new Map(counters.map((c, i) => [c.name, parameter(`~ ${i}`)]));
-    this.ordered(fold.key, orderOf(renamedFolded(d.of, names), orderIn), span);
+    // Of the places of one row, wherever it is.
+    this.ordered(fold.key, orderOf(movedFolded(d.of, run!.start), orderIn), span);
     return { kind: "element", tree: foldTree(fold), place: null, row, column: null };
   }
 

@@ -18,7 +18,7 @@ import type { RowLoop } from "./row-loops.js";
 import { foldTree, partsOf, type Tree } from "./row-trees.js";
 import type { Walk } from "./stretches.js";
 
-/** Rounds as a rank comes to them. */
+/** Rounds as a rank comes to them, in each launch. */
 interface RankRounds {
   readonly rank: number;
   readonly loop: RowLoop;
@@ -35,20 +35,19 @@ export function withoutRounds(
   walks: readonly Walk[],
 ): Kernel {
   // prettier-ignore
-  const found = new Map<number, Map<Op, RowLoop>>();
-  for (const { rank, stretches } of walks) {
-    const own = new Map<Op, RowLoop>();
-    for (const { rounds } of stretches) {
+  const found = new Map<string, RankRounds & { readonly op: number }>();
+  for (const { rank, stretches } of walks)
+    for (const [op, { rounds }] of stretches.entries()) {
       if (rounds === null) continue;
-      if (own.has(rounds.op)) throw new NotShown("a launch comes to rounds several times", rounds.span);
-      own.set(rounds.op, footprints.loopOf(rounds));
+      const loop = footprints.loopOf(rounds);
+      for (const other of found.values()) {
+        if (other.rank !== rank || other.loop.rounds.op !== rounds.op) continue;
+        if (other.op !== op) throw new NotShown("a launch comes to rounds several times", rounds.span);
+        if (other.loop !== loop) throw new NotShown("rounds of one launch are others than those of the next", rounds.span); // prettier-ignore
+      }
+      found.set(`${rank} ${op}`, { rank, op, loop });
     }
-    const known = found.get(rank) ?? own;
-    const isAlike = [...own].every(([op, loop]) => known.get(op) === loop) && own.size === known.size;
-    if (!isAlike) throw new NotShown("rounds of one launch are others than those of the next", [...own.values()][0]!.rounds.span); // prettier-ignore
-    found.set(rank, own);
-  }
-  const all = [...found].flatMap(([rank, own]) => [...own.values()].map((loop) => ({ rank, loop })));
+  const all = [...found.values()];
   return new WithoutRounds(kernel, expressions, all).make();
 }
 
@@ -112,20 +111,20 @@ class WithoutRounds {
       if (bufferOf(kernel, buffer).role !== "scratch") throw new NotShown(`'${buffer}' has one element for each row`, span); // prettier-ignore
     for (const { loop } of this.found)
       for (const [buffer, { where, base }] of loop.lie)
-        if (where !== "place" && (base.kind !== "constant" || base.value !== 0))
-          throw new NotShown(`rows of '${buffer}' do not begin with it`, span);
+        if (where === "column" && (base.kind !== "constant" || base.value !== 0))
+          throw new NotShown(`columns of '${buffer}' do not begin with it`, span);
   }
 
   /** Where several ranks make the same rows, they fold them up in one order. */
   private checkOrders(): void {
     const { found, span } = this;
     if (this.layout().kind !== "replicated") return;
-    const byOp = new Map<Op, RowLoop>();
+    const known = new Map<Op, RowLoop>();
     for (const { loop } of found) {
       const { op } = loop.rounds;
-      const isOne = loop.isOfOneOrder && (byOp.get(op) ?? loop) === loop;
+      const isOne = loop.isOfOneOrder && (known.get(op) ?? loop) === loop;
       demand("one order", isOne, "ranks may fold up a row in different orders", span);
-      byOp.set(op, loop);
+      known.set(op, loop);
     }
   }
 
@@ -182,7 +181,7 @@ class WithoutRounds {
     const b = new Builder(this.span);
     const [first] = found as readonly [RankRounds];
     const isOne = found.every(({ loop }) => loop === first.loop);
-    const loops = (isOne ? [first] : found).map(({ rank, loop }) => ({ rank, make: this.loop(b, loop) }));
+    const loops = (isOne ? [first] : found).map((f) => ({ ...f, make: this.loop(b, f.loop) }));
     if (isOne) loops[0]!.make();
     else for (const { rank, make } of loops) b.if(b.compare("eq", b.rank(), b.constant(rank)), make);
     // As threads do at the ends of rounds.
@@ -195,7 +194,10 @@ class WithoutRounds {
     const [m, n] = this.rows.localShape.map((e) => b.extent(e)) as [Value, Value];
     const count = b.binary("max", b.mul(m, n), zero);
     const bases = new Map<string, Value>();
-    for (const [buffer, { where, base }] of loop.lie) if (where === "place") bases.set(buffer, this.number(b, base));
+    for (const [buffer, { where, base }] of loop.lie) {
+      const from = this.number(b, base);
+      bases.set(buffer, where === "row" ? b.mul(from, n) : from);
+    }
     return () => {
       b.for("blocks", [[zero, count]], ([o]) => {
         b.for("threads", [[zero, one]], ([t]) => {
@@ -226,7 +228,7 @@ class WithoutRounds {
     const indexOf = (buffer: string): Value => {
       const { where } = loop.lie.get(buffer)!;
       if (where === "column") return b.rem(at, row);
-      return where === "row" ? at : b.add(bases.get(buffer)!, at);
+      return b.add(bases.get(buffer)!, at);
     };
     const valueOf = (tree: Tree): Value => {
       let value = made.get(tree.key);
