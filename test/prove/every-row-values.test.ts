@@ -87,6 +87,7 @@ describe("a norm", () => {
     ["the last row is left out, where rows are long", [[/( *)for %2, %19 (\{map="blocks"\} \(%219\))/, "$1%900 = binary %19, %7 {fn=\"sub\"} : index\n$1for %2, %900 $2"]], /several ways|left out/],
     ["rows are left out, where they are no vectors", [[/(\n {4}\} \(\) \{\n)( {6}for %2, %19 \{map="blocks"\}[\s\S]*?\n {6}\}\n)( {4}\}\n {4}block_sync)/, "$1if %73 () {\n$2} () {\n}\n$3"]], /left out/],
     ["an element is stored again, as another number", [[/( *)store %218, %208 \{buffer="y"\}/, '$&\n$1store %209, %208 {buffer="y"}']], /stored once/],
+    ["what is squared was there before it was stored", [[/( *)store %131, (%122) \{buffer="stream"\}\n( *)%132 = cast %131 /, '$1%900 = load $2 {buffer="stream"} : bf16\n$&'], [/%132 = cast %131 /, "%132 = cast %900 "]], /read before it is stored/],
     // -- shared memory
     ["a number is stored again, before it is squared", [[/( *)store %133, %121 \{buffer="parts_f32"\}/, '$&\n$1store %132, %121 {buffer="parts_f32"}']], /not followed/],
     ["some of the strips' sums are stored again", [[/( *)store %471, %353 \{buffer="parts_f32"\}/, '$&\n$1store %354, %353 {buffer="parts_f32"}']], /not followed/],

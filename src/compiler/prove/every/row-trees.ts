@@ -35,17 +35,26 @@ export interface RowFold {
   readonly key: string;
 }
 
+const names = new Map<string, string>();
+
+/** A short name for a text, one for each: expressions are held against each other again and again. */
+function named(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) names.set(text, (name = `v${names.size}`));
+  return name;
+}
+
 /** An op on numbers, lane by lane. */
 export function opTree(op: Op, of: readonly Tree[]): Tree {
   const { fn, value, name } = op.attributes;
   const type = scalarOf(op.results[0]!.type);
   const number = Object.is(value, -0) ? "-0" : String(value);
   const key = `${op.name} ${String(fn)} ${number} ${String(name)} ${type}(${of.map((t) => t.key).join()})`;
-  return { kind: "op", op, of, key };
+  return { kind: "op", op, of, key: named(key) };
 }
 
 export function loadTree(buffer: string, owner: number, where: Where, type: ScalarKind): Tree {
-  return { kind: "load", buffer, owner, where, type, key: `${buffer}@${owner} ${where}` };
+  return { kind: "load", buffer, owner, where, type, key: named(`${buffer}@${owner} ${where}`) };
 }
 
 export function foldOf(fn: FoldFunction, of: Tree, type: ScalarKind): RowFold {

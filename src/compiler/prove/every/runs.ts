@@ -106,7 +106,11 @@ function overClasses(run: Run, counter: Counter, isAtLeastZero: (f: Form) => boo
   for (const of of run.counters) {
     const others = run.counters.filter((c) => c !== counter && c !== of);
     if (of === counter || !equal(of.times, ONE) || !equal(of.limit, times)) continue;
-    if (isCounted(of.limit, run.counters) || others.some((c) => isCounted(c.limit, [of, counter]))) continue;
+    if (
+      isCounted(of.limit, run.counters) ||
+      others.some((c) => [c.limit, c.times].some((f) => isCounted(f, [of, counter])))
+    )
+      continue;
     const [own, others1] = [strideOf(run, counter), strideOf(run, of)];
     if (own === null || others1 === null || !equal(others1, length) || !equal(own, product(times, length))) continue;
     // times · (k + 1) ≤ all - c + (times - 1)

@@ -130,10 +130,11 @@ class WithoutRounds {
 
   private layout(): SignatureTensor["layout"] {
     const { layout, shape, localShape } = this.rows;
+    if (this.kernel.mesh.length > 0) throw new NotShown("ranks of a mesh go through rows", this.span);
     // Of rows that are cut, each rank folds up its own part.
     if (layout.kind === "sharded" && layout.dim <= 1 && layout.axis === undefined) return layout;
     const isWhole = layout.kind !== "sharded" && JSON.stringify(shape) === JSON.stringify(localShape);
-    if (!isWhole || this.kernel.mesh.length > 0) throw new NotShown("no rank has whole rows", this.span);
+    if (!isWhole) throw new NotShown("no rank has whole rows", this.span);
     return { kind: "replicated" };
   }
 
