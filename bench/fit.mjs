@@ -22,7 +22,7 @@ import { isChanged } from "./changed-ways.mjs";
 const root = join(import.meta.dirname, "..");
 const OF_KERNELS = [
   ...["push", "pairPush", "pull", "serve", "blockPush", "blockPull", "memory", "cachedMemory", "blockMemory"],
-  ...["flag", "release", "flagRank", "drain", "ownDrain", "grid", "peerLoad", "ownLoad", "peerNext", "ownNext", "skew"],
+  ...["flag", "release", "flagRank", "drain", "ownDrain", "grid", "peerLoad", "peerNext", "ownNext", "skew"],
   ...["packet", "packetSpread", "packetLoad"],
 ];
 const OF_COPIES = ["copyEngine", "copyEnginePull", "copyEnginePort", "copyStart", "ownCopyStart"];
@@ -56,7 +56,7 @@ for (const { conversion, ranks, dtype, measured } of plans) {
       if (times[way] === undefined) continue;
       const dims = dimsOf(kernel, sizeOf(kernel), Number(size));
       const steps = stepsOfResult(compiled).map((step) => {
-        if (step.kind !== "launch") return (m) => predictCopies(step.copies, () => DTYPES[dtype].bytes, dims, m).total;
+        if (step.kind !== "launch") return (m) => predictCopies(step.copies, false, () => DTYPES[dtype].bytes, dims, m).total;
         const grid = gridOf(step.kernel, dims);
         const works = Array.from({ length: ranks }, (_, rank) => workOfRank(step.kernel, rank, dims, grid));
         return (m) => predictWork(works, m).total - (step.kernel.early === true ? m.earlyLaunch.value : 0);

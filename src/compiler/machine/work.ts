@@ -177,7 +177,9 @@ class Counter {
       if (op.name === "packet_load") at = add(at, PACKETS);
       if (op.name === "store" && op.isGlobal) stored = later(stored, at);
       if (op.results.length > 0) this.enter(op, at);
-      if (at !== front) front = later(front, at);
+      // What is computed of the count of launches is waited for by what it goes into alone.
+      const isAwaited = op.results.length === 0 || op.name === "packet_load" || (op.name === "load" && op.buffer?.role !== "state"); // prettier-ignore
+      if (at !== front && isAwaited) front = later(front, at);
     }
     this.now = front;
   }
