@@ -396,7 +396,12 @@ export class Numbers {
   }
 
   /** @throws NeedsCase, for a truth value and its opposite */
-  private either({ name, fn, of }: Atom): never {
+  private either(atom: Atom): never {
+    throw new NeedsCase([this.held(atom), new Map([[atom.name, ZERO]])]);
+  }
+
+  /** What is so where a truth value is 1: of several conditions together, that each of them holds. */
+  private held({ name, fn, of }: Atom): Assumed {
     const yes = new Map([[name, ONE]]);
     if (fn === "zero") {
       // An atom that is a constant is one from here on.
@@ -405,7 +410,25 @@ export class Numbers {
       if (names.length === 1 && Math.abs(times) === 1 && factors(names[0]!).length === 1)
         yes.set(names[0]!, constant(constantOf(of[0]!) === 0 ? 0 : -constantOf(of[0]!) / times));
     }
-    throw new NeedsCase([yes, new Map([[name, ZERO]])]);
+    for (const part of fn === "and" ? of : []) {
+      const one = this.atomOf(part);
+      const all: Assumed = one === null ? new Map([[this.atomOf(minus(ONE, part))!.name, ZERO]]) : this.held(one);
+      for (const [other, value] of all) yes.set(other, value);
+    }
+    return yes;
+  }
+
+  /**
+   * Whether conditions are decided together: where they do not all hold, most kernels do one thing, whichever does not. Each is a truth value or the opposite of one, and
+   * none is made of numbers that are one of several.
+   */
+  private isDecidedTogether(all: Atom): boolean {
+    return (
+      all.of.every((part) => {
+        const one = this.atomOf(part) ?? this.atomOf(minus(ONE, part));
+        return one !== null && one.fn !== "and" && this.undecided(part, new Set()) === one;
+      }) && !this.mentions(all, BLOCK, new Set())
+    );
   }
 
   /** @throws NeedsCase where a number has a part that is one of several */
@@ -462,6 +485,10 @@ export class Numbers {
         seen.add(name);
         const atom = this.atoms.named(name);
         if (atom.options !== null) return atom;
+        if (atom.fn === "and" && this.isDecidedTogether(atom)) {
+          truth ??= atom;
+          continue;
+        }
         for (const part of atom.of) {
           const inner = this.undecided(part, seen);
           if (inner !== null && (inner.options !== null || atom.fn === "and")) return inner;
