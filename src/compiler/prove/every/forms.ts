@@ -93,6 +93,24 @@ export function keyOf(f: Form): string {
   return text;
 }
 
+/** A polynomial that has its number by it: so its text is made once. */
+interface Numbered extends Form {
+  number?: number;
+}
+
+const numbers = new Map<string, number>();
+
+/** One number for equal polynomials. */
+export function numberOf(f: Form): number {
+  const numbered = f as Numbered;
+  if (numbered.number !== undefined) return numbered.number;
+  const text = keyOf(f);
+  let number = numbers.get(text);
+  if (number === undefined) numbers.set(text, (number = numbers.size));
+  numbered.number = number;
+  return number;
+}
+
 const split = new Map<string, readonly string[]>([["", []]]);
 
 /** The parameters of a product of them. */

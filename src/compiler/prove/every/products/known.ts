@@ -24,7 +24,7 @@ export class Known {
    * out what the other does twice. Cases that lengths tell apart are of different launches.
    */
   narrow(what: string, options: readonly string[], numbers: Numbers, reason: string, op: Op): void {
-    const assumed = numbers.assumedOfLengths();
+    const assumed = numbers.assumedOfLengths;
     const key = [...assumed].map(([name, value]) => `${name}=${keyOf(value)}`).join();
     const cases = this.possible.get(what) ?? new Map<string, Possible>();
     this.possible.set(what, cases);
@@ -32,7 +32,8 @@ export class Known {
     let left = own;
     for (const [name, other] of cases) {
       if (name === key || !areTogether(assumed, other.assumed)) continue;
-      left = left.filter((o) => other.own.includes(o));
+      if (!left.every((o) => other.own.includes(o))) left = left.filter((o) => other.own.includes(o));
+      if (other.left.every((o) => own.includes(o))) continue;
       other.left = other.left.filter((o) => own.includes(o));
       expect(other.left.length > 0, reason, op);
     }
@@ -66,8 +67,9 @@ interface Possible {
  * the same at some lengths, is there taken for the same one in all iterations.
  */
 function areTogether(a: Assumed, b: Assumed): boolean {
-  return [...a].every(([name, value]) => {
+  for (const [name, value] of a) {
     const other = b.get(name);
-    return other === undefined || equal(value, other);
-  });
+    if (other !== undefined && !equal(value, other)) return false;
+  }
+  return true;
 }

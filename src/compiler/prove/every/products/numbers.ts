@@ -16,6 +16,7 @@ import {
   isConstant,
   keyOf,
   minus,
+  numberOf,
   ONE,
   parameter,
   plus,
@@ -61,24 +62,11 @@ const MOST_FORMS = 2 ** 26;
 export class Atoms {
   private readonly byKey = new Map<string, Atom>();
   private readonly byName = new Map<string, Atom>();
-  /** By text of a number, which it is; and by the object, so that its text is made once. */
-  private readonly idsOfTexts = new Map<string, number>();
-  private readonly ids = new WeakMap<Form, number>();
   private readonly results = new Map<string, Map<number, Result>>();
-
-  /** One number for equal ones. */
-  private idOf(f: Form): number {
-    let id = this.ids.get(f);
-    if (id !== undefined) return id;
-    const key = keyOf(f);
-    id = this.idsOfTexts.get(key);
-    if (id === undefined) this.idsOfTexts.set(key, (id = this.idsOfTexts.size));
-    this.ids.set(f, id);
-    return id;
-  }
+  private readonly fixed = new Map<string, boolean>();
 
   private pairOf(a: Form, b: Form): number {
-    return this.idOf(a) * MOST_FORMS + this.idOf(b);
+    return numberOf(a) * MOST_FORMS + numberOf(b);
   }
 
   /** What a function of two numbers was found to be in some case where nothing was assumed of its atom. */
@@ -94,7 +82,7 @@ export class Atoms {
 
   /** @param make what it is, if it is new */
   of(fn: string, of: readonly Form[], make: () => Pick<Atom, "range" | "options">): Atom {
-    const key = of.length === 0 ? fn : `${fn} ${of.map((f) => this.idOf(f)).join(" ")}`;
+    const key = of.length === 0 ? fn : `${fn} ${of.map((f) => numberOf(f)).join(" ")}`;
     let atom = this.byKey.get(key);
     if (atom === undefined) {
       const further = make();
@@ -112,6 +100,17 @@ export class Atoms {
 
   get(name: string): Range | undefined {
     return this.byName.get(name)?.range;
+  }
+
+  /** Whether an atom is made of lengths, of the rank, and of how many blocks there are, alone, which is asked of each again and again. @param are says it of numbers */
+  isFixed(name: string, are: (f: Form) => boolean): boolean {
+    let is = this.fixed.get(name);
+    if (is === undefined) {
+      const { fn, of } = this.named(name);
+      is = of.length > 0 ? of.every(are) : fn === "grid" || fn === RANK || fn.startsWith(DIM);
+      this.fixed.set(name, is);
+    }
+    return is;
   }
 }
 
@@ -136,6 +135,7 @@ export class Numbers {
   private made = 0;
   /** Atoms that were asked for while a function was applied. */
   private met: string[] = [];
+  private ofLengths: Assumed | null = null;
 
   constructor(
     private readonly atoms: Atoms,
@@ -452,17 +452,14 @@ export class Numbers {
 
   /** Whether a number is made of lengths, of the rank, and of how many blocks there are, alone. */
   isFixed(f: Form): boolean {
-    return [...f.keys()].every((key) =>
-      (key === "" ? [] : factors(key)).every((name) => {
-        const { fn, of } = this.atoms.named(name);
-        return of.length > 0 ? of.every((g) => this.isFixed(g)) : fn === "grid" || fn === RANK || fn.startsWith(DIM);
-      }),
-    );
+    for (const key of f.keys())
+      if (key !== "" && !factors(key).every((name) => this.atoms.isFixed(name, (g) => this.isFixed(g)))) return false;
+    return true;
   }
 
   /** What is assumed of lengths, of addresses, of the rank, and of how many blocks there are, alone: it is one for all iterations of a launch. */
-  assumedOfLengths(): Assumed {
-    return new Map([...this.assumed].filter(([name]) => this.isFixed(parameter(name))));
+  get assumedOfLengths(): Assumed {
+    return (this.ofLengths ??= new Map([...this.assumed].filter(([name]) => this.isFixed(parameter(name)))));
   }
 
   /** The atom of a name. */
