@@ -4,6 +4,7 @@
 import { InternalCompilerError } from "../../diagnostics/ice.js";
 import { Fails, CannotTell } from "../../execute/failures.js";
 import type { Kernel } from "../../ir/module.js";
+import { printKernel } from "../../ir/print.js";
 import { NO_SPAN, type Span } from "../../source.js";
 import { type DimValues, extentNames } from "../../types/extent.js";
 import { divisorOf, greatestCommon } from "../../types/requirement.js";
@@ -79,7 +80,13 @@ export function everyLength(
   };
   try {
     if (hasRoles(kernel)) {
+      const looked = new Set<string>();
       for (const left of checkProducts(kernel, whereAnswered)) {
+        // Several ways through a launch may leave one kernel, of which the same is then shown.
+        const { clauses } = left.kernel;
+        const key = JSON.stringify([printKernel(left.kernel), clauses, left.product, left.ofAnyBlock, left.shapes]);
+        if (looked.has(key)) continue;
+        looked.add(key);
         const executed = predicated(left.kernel);
         const proveIt = (dims: DimValues): Answer => proveAnswer(executed, { dims });
         const of = left.shapes === undefined ? only : null;
