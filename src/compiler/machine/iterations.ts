@@ -1,5 +1,5 @@
 /** Numbers that decide what is counted: how often a region runs, with which values of its loop's variables, and what follows from those. */
-import { foldBinary, foldCompare } from "../ir/functions.js";
+import { BINARY, COMPARE } from "../ir/functions.js";
 import type { Op, Value } from "../ir/module.js";
 import { scalarOf } from "../ir/types.js";
 import type { DimValues } from "../types/extent.js";
@@ -33,6 +33,17 @@ export function fewIterations(world: number): Picking {
 /** Where what moves is told. */
 export function manyIterations(world: number): Picking {
   return { most: Math.max(512, world), picked: Math.ceil(128 / world) * world, period: world };
+}
+
+/** How a loop is gone through. */
+export interface Iterating {
+  /** How often all blocks and threads together do each iteration, and how many there are. */
+  readonly each: number;
+  readonly total: number;
+  /** Iterations of the busiest thread. */
+  readonly path: number;
+  readonly isOrdered: boolean;
+  readonly isOfBlocks: boolean;
 }
 
 /** Multiples of it lie as evenly between whole numbers as any do. */
@@ -156,12 +167,32 @@ export class KnownValues<V = Value> {
   }
 
   private folded(op: OpOf<V>): Known {
-    const [a, b] = [this.of(op.operands[0]!), this.of(op.operands[1]!)];
+    const fold = foldOf(op.name, op.attributes);
+    return this.applied(fold, op.operands[0]!, op.operands[1]!);
+  }
+
+  /** Enters what a function of two values gives. */
+  fold(result: V, fold: Fold, a: V, b: V): void {
+    this.known.set(result, this.applied(fold, a, b));
+  }
+
+  private applied(fold: Fold, first: V, second: V): Known {
+    const [a, b] = [this.of(first), this.of(second)];
     if (a === "data" || b === "data") return "data";
     if (a === "loop" || b === "loop") return "loop";
-    const fn = op.attributes["fn"] as never;
-    return op.name === "compare" ? Number(foldCompare(fn, a, b)) : (foldBinary(fn, a, b) ?? "data");
+    return fold(a, b) ?? "data";
   }
+}
+
+/** A function of two numbers; undefined where it has no value. */
+export type Fold = (a: number, b: number) => number | undefined;
+
+/** What a `binary` or a `compare` does with numbers. */
+export function foldOf(name: string, attributes: Op["attributes"]): Fold {
+  const fn = attributes["fn"] as never;
+  if (name !== "compare") return (BINARY[fn] as (typeof BINARY)["add"]).fold;
+  const { holds } = COMPARE[fn] as (typeof COMPARE)["eq"];
+  return (a, b) => (holds(a, b) ? 1 : 0);
 }
 
 /** Whether an operation on two values is one on numbers that decide what is counted, and not one on elements. */

@@ -6,7 +6,7 @@ import { type Buffer, bufferOf, isGlobal, isRemote, type Kernel, memoryOperands,
 import type { OpName } from "../ir/ops.js";
 import { lanesOf, scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
-import { isOfIndices, type Known, type KnownStore } from "./iterations.js";
+import { type Fold, foldOf, isOfIndices, type Known, type KnownStore } from "./iterations.js";
 import { accumulatorOps, elementOps, isBookkeeping } from "./op-facts.js";
 
 export interface PreparedOp {
@@ -27,6 +27,12 @@ export interface PreparedOp {
   readonly peer: number | null;
   /** Whether what it works on are numbers that decide what is counted, and not elements. */
   readonly isOfIndices: boolean;
+  /** What it does with two such numbers; null of other ops. */
+  readonly fold: Fold | null;
+  /** Whether whoever comes to it has all values before it. */
+  readonly endsRun: boolean;
+  /** Whether it takes a trip to memory, or tells where one has gone to. */
+  readonly isTrip: boolean;
   /** Operations on elements, counted as additions. */
   readonly elementOps: number;
   /** The same where elements leave an accumulator. */
@@ -53,6 +59,8 @@ export interface PreparedKernel {
   /** Values are numbered from 0 up to before this. */
   readonly values: number;
 }
+
+const TRIPS = new Set<OpName>(["load", "store", "copy_tile", "packet_load"]);
 
 const known = new WeakMap<Kernel, PreparedKernel>();
 
@@ -121,6 +129,9 @@ function preparedOp(op: Op, kernel: Kernel, numbers: Map<Value, number>): Prepar
     bytes: buffer === null ? 0 : lanesOf((op.results[0] ?? op.operands[0]!).type) * DTYPES[buffer.dtype].bytes,
     peer: peer === null ? null : numbered(peer),
     isOfIndices: ofIndices,
+    fold: ofIndices && (op.name === "binary" || op.name === "compare") ? foldOf(op.name, op.attributes) : null,
+    endsRun: regions.length > 0 || op.name === "block_sync" || op.name === "copy_wait",
+    isTrip: TRIPS.has(op.name),
     elementOps: ofIndices ? 0 : elementOps(op),
     accumulatorOps: ofIndices && buffer === null ? 0 : accumulatorOps(op),
     packets,

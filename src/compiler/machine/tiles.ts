@@ -49,7 +49,8 @@ function visit(
   found: (op: PreparedOp, place: string) => void,
 ): void {
   for (const op of region.tiling) {
-    if (op.name === "copy_tile") found(op, op.operands.map((v) => values.of(v)).join(" "));
+    if (op.fold !== null) values.fold(op.results[0]!, op.fold, op.operands[0]!, op.operands[1]!);
+    else if (op.name === "copy_tile") found(op, op.operands.map((v) => values.of(v)).join(" "));
     else if (op.name === "if") {
       const condition = values.of(op.operands[0]!);
       visit(op.regions[condition === 0 ? 1 : 0]!, values, found);

@@ -47,8 +47,8 @@ export class Arrivals {
   after(values: readonly number[], place: Trips): Trips {
     if (this.late.length === 0) return place;
     let last = place;
-    for (const v of values) {
-      const at = this.at[v];
+    for (let i = 0; i < values.length; i++) {
+      const at = this.at[values[i]!];
       if (at !== undefined) last = later(last, at);
     }
     return last;

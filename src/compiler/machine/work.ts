@@ -11,7 +11,7 @@ import { scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { AwaitedRows } from "./beside.js";
-import { fewIterations, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
+import { fewIterations, type Iterating, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
 import { productOps, tileBytes } from "./op-facts.js";
 import {
   copiesTiles,
@@ -31,17 +31,6 @@ const MOST_MEETINGS = 10_000;
 /** Iterations of a sum that the C compiler has in flight together. */
 const REDUCED_TOGETHER = 4;
 const SLOT_BYTES = 16;
-
-/** How a loop is gone through. */
-interface Iterating {
-  /** How often all blocks and threads together do each iteration, and how many there are. */
-  readonly each: number;
-  readonly total: number;
-  /** Iterations of the busiest thread. */
-  readonly path: number;
-  readonly isOrdered: boolean;
-  readonly isOfBlocks: boolean;
-}
 
 /** By kernel: what was counted, by rank, grid and lengths. */
 const counted = new WeakMap<Kernel, Map<string, RankWork>>();
@@ -159,11 +148,13 @@ class Counter {
     let front = this.now;
     let stored = this.now;
     let loaded: Loaded | null = null;
-    for (const op of region.ops) {
+    const { ops } = region;
+    for (let i = 0; i < ops.length; i++) {
+      const op = ops[i]!;
       if (this.hasPackets && this.packetsOf(op)) front = stored = this.now;
-      if (op.regions.length > 0 || op.name === "block_sync" || op.name === "copy_wait") this.now = front;
+      if (op.endsRun) this.now = front;
       this.op(op, weight);
-      if (this.hasPackets) for (const name of op.packets.stored) this.sent.add(name);
+      if (this.hasPackets && op.packets.stored.length > 0) for (const name of op.packets.stored) this.sent.add(name);
       if (op.regions.length > 0) {
         // A wait inside has begun the path anew.
         front = this.stretches.length === stretch ? later(front, this.now) : this.now;
@@ -171,11 +162,13 @@ class Counter {
         continue;
       }
       let at = this.arrivals.after(op.operands, this.now);
-      if (op.name === "load" && op.isGlobal)
-        at = add(later(at, stored), this.isHeld(op, (loaded ??= new Map())) ? NONE : this.tripOf(op));
-      if (op.name === "copy_tile") at = add(at, this.tripOf(op), 1 / this.inFlight(op));
-      if (op.name === "packet_load") at = add(at, PACKETS);
-      if (op.name === "store" && op.isGlobal) stored = later(stored, at);
+      if (op.isTrip) {
+        if (op.name === "load" && op.isGlobal)
+          at = add(later(at, stored), this.isHeld(op, (loaded ??= new Map())) ? NONE : this.tripOf(op));
+        if (op.name === "copy_tile") at = add(at, this.tripOf(op), 1 / this.inFlight(op));
+        if (op.name === "packet_load") at = add(at, PACKETS);
+        if (op.name === "store" && op.isGlobal) stored = later(stored, at);
+      }
       if (op.results.length > 0) this.enter(op, at);
       // What is computed of the count of launches is waited for by what it goes into alone.
       const isAwaited = op.results.length === 0 || op.name === "packet_load" || (op.name === "load" && op.buffer?.role !== "state"); // prettier-ignore
@@ -187,7 +180,9 @@ class Counter {
   /** Enters when the results of an op are there, and which loop they depend on. */
   private enter(op: PreparedOp, at: Trips): void {
     const innermost = this.innermost(op);
-    for (const v of op.results) {
+    const { results } = op;
+    for (let i = 0; i < results.length; i++) {
+      const v = results[i]!;
       this.arrivals.set(v, at);
       if (innermost > 0) this.depends[v] = innermost;
     }
@@ -196,7 +191,7 @@ class Counter {
   /** Before an op that loads packets, stored since, ranks wait for each other's: whether they run it or not, it is a place for all. */
   private packetsOf(op: PreparedOp): boolean {
     const { loaded } = op.packets;
-    if (!loaded.some((name) => this.sent.has(name))) return false;
+    if (loaded.length === 0 || !loaded.some((name) => this.sent.has(name))) return false;
     this.closeStretch();
     this.meetings.push({ tells: [...this.tells], awaits: null, isGrid: false });
     this.tells.clear();
@@ -220,7 +215,8 @@ class Counter {
   /** The innermost loop that an op's operands depend on; 0 for none. */
   private innermost(op: PreparedOp): number {
     let most = 0;
-    for (const v of op.operands) most = Math.max(most, this.depends[v]!);
+    const { operands } = op;
+    for (let i = 0; i < operands.length; i++) most = Math.max(most, this.depends[operands[i]!]!);
     return most;
   }
 
@@ -236,6 +232,8 @@ class Counter {
 
   private op(op: PreparedOp, weight: number): void {
     if (this.isOfAccumulator) this.stretch.accumulatorOps += weight * this.unevenness * op.accumulatorOps;
+    // Most ops are such ones.
+    if (op.fold !== null) return this.values.fold(op.results[0]!, op.fold, op.operands[0]!, op.operands[1]!);
     switch (op.name) {
       case "const":
       case "dim":
@@ -247,8 +245,7 @@ class Counter {
         return this.values.enter(op);
       case "binary":
       case "compare":
-        if (op.isOfIndices) this.values.enter(op);
-        else this.stretch.scalarOps += weight * op.elementOps;
+        this.stretch.scalarOps += weight * op.elementOps;
         return;
       case "select":
         this.stretch.scalarOps += weight * op.elementOps;
