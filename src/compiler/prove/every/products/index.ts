@@ -112,6 +112,9 @@ function checkPlain(roles: Op): void {
   if (!isPlain || movers.ops.length > 0) refuse(movers.ops[0] ?? roles);
 }
 
+/** Each case goes through the same kernel. */
+const rolesOf = new WeakMap<Kernel, readonly Region[]>();
+
 /** A launch on one rank, and any one iteration of the loop over blocks in it, in one case. */
 class Product {
   private readonly launches: Launches;
@@ -198,8 +201,13 @@ class Product {
 
   /** What consumers and producers do. */
   private get regions(): readonly Region[] {
-    const all: Region[] = [];
-    walkKernel(this.follow.kernel, (op) => void (op.name === "roles" && all.push(...op.regions.slice(0, 2))));
+    const { kernel } = this.follow;
+    let all = rolesOf.get(kernel);
+    if (all === undefined) {
+      const found: Region[] = [];
+      walkKernel(kernel, (op) => void (op.name === "roles" && found.push(...op.regions.slice(0, 2))));
+      rolesOf.set(kernel, (all = found));
+    }
     return all;
   }
 

@@ -147,11 +147,18 @@ export class Shares {
   }
 
   /** Rows that a value is made of. */
-  rowsOf(v: Value, seen = new Set<Value>()): readonly string[] {
-    if (this.rows.has(v)) return [this.keyOf(v)];
-    if (seen.has(v)) return [];
-    seen.add(v);
-    return this.makers.get(v)?.operands.flatMap((o) => this.rowsOf(o, seen)) ?? [];
+  rowsOf(v: Value): readonly string[] {
+    const found: string[] = [];
+    const seen = new Set<Value>();
+    const visit = (u: Value): void => {
+      if (this.rows.has(u)) found.push(this.keyOf(u));
+      else if (!seen.has(u)) {
+        seen.add(u);
+        this.makers.get(u)?.operands.forEach(visit);
+      }
+    };
+    visit(v);
+    return found;
   }
 
   /** One text for the rows of one number. */

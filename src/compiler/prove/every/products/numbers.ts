@@ -64,6 +64,8 @@ export class Atoms {
   private readonly byName = new Map<string, Atom>();
   private readonly results = new Map<string, Map<number, Result>>();
   private readonly fixed = new Map<string, boolean>();
+  /** Answers that are the same in all cases, by what they are to. */
+  readonly answers = new Map<string, boolean>();
 
   private pairOf(a: Form, b: Form): number {
     return numberOf(a) * MOST_FORMS + numberOf(b);
@@ -499,6 +501,19 @@ export class Numbers {
   assuming(more: Assumed): (f: Form) => Form {
     const numbers = new Numbers(this.atoms, new Map([...this.assumed, ...more]));
     return (f) => numbers.again(f);
+  }
+
+  /** The same number where that is assumed, and nothing else. */
+  assumingAlone(assumed: Assumed): (f: Form) => Form {
+    const numbers = new Numbers(this.atoms, assumed);
+    return (f) => numbers.again(f);
+  }
+
+  /** What is the same in all cases. @param key has all in it that it depends on */
+  once(key: string, make: () => boolean): boolean {
+    let is = this.atoms.answers.get(key);
+    if (is === undefined) this.atoms.answers.set(key, (is = make()));
+    return is;
   }
 
   private again(f: Form): Form {

@@ -12,6 +12,7 @@ import {
   isConstant,
   keyOf,
   minus,
+  numberOf,
   ONE,
   plus,
   product,
@@ -181,9 +182,20 @@ export function havePiecesRoom(numbers: Numbers, { most, tiles }: Piece, extent:
     for (const factor of key === "" ? [] : factors(key))
       if (factor !== name && numbers.excludes(new Map([[factor, ZERO]])) && numbers.isTruth(factor))
         ones.set(factor, ONE);
+  // What is known in this case is put in first: mostly one thing is left in all cases, which is asked once.
+  const known = numbers.assuming(ones);
+  const [pieces, room] = [known(most), known(extent)];
+  const isRoom = numbers.once(`room ${name} ${blocks} ${numberOf(pieces)} ${numberOf(room)}`, () =>
+    haveRoom(blocks, (n) => numbers.assumingAlone(new Map([[name, constant(n)]])), pieces, room),
+  );
+  return isRoom || haveRoom(blocks, (n) => numbers.assuming(new Map([...ones, [name, constant(n)]])), most, extent);
+}
+
+/** @param at puts in how many shared tiles there are */
+function haveRoom(blocks: number, at: (n: number) => (f: Form) => Form, most: Form, extent: Form): boolean {
   for (let n = 0; n < blocks; n++) {
-    const at = numbers.assuming(new Map([...ones, [name, constant(n)]]));
-    const [pieces, room] = [at(most), at(extent)];
+    const known = at(n);
+    const [pieces, room] = [known(most), known(extent)];
     if (!isConstant(pieces) || !isConstant(room)) return false;
     if ((constantOf(pieces) - 1) * n > constantOf(room)) return false;
   }

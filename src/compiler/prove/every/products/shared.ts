@@ -92,21 +92,26 @@ const restsOf = new WeakMap<Makers, readonly Value[]>();
  */
 export function decideRests(follow: Follow, makers: Makers, within: readonly Region[] | null = null): void {
   const rests = restsIn(makers);
-  const asked = within === null ? rests : within.flatMap((region) => madeIn(region).filter((v) => rests.includes(v)));
+  const asked = within === null ? rests : within.flatMap((region) => restsWithin(region, makers, rests));
   for (const v of asked) follow.numbers.decided(follow.of(v));
 }
 
-const madeBy = new WeakMap<Region, readonly Value[]>();
+const restsWithinRegions = new WeakMap<Makers, Map<Region, readonly Value[]>>();
+
+/** Those that a region makes; each case asks for them. */
+function restsWithin(region: Region, makers: Makers, rests: readonly Value[]): readonly Value[] {
+  let known = restsWithinRegions.get(makers);
+  if (known === undefined) restsWithinRegions.set(makers, (known = new Map()));
+  let found = known.get(region);
+  if (found === undefined) known.set(region, (found = madeIn(region).filter((v) => rests.includes(v))));
+  return found;
+}
 
 /** Values that ops in a region make. */
 function madeIn(region: Region): readonly Value[] {
-  let made = madeBy.get(region);
-  if (made === undefined) {
-    const all: Value[] = [];
-    walk(region, (op) => void all.push(...op.results));
-    madeBy.set(region, (made = all));
-  }
-  return made;
+  const all: Value[] = [];
+  walk(region, (op) => void all.push(...op.results));
+  return all;
 }
 
 /** Whether dimensions, or parts of them, are multiples of numbers. */
