@@ -20,7 +20,16 @@ import {
 import { NotShown } from "./conditions.js";
 import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
-import { type Counted, movedPlace, placeInTurn, ratio, renamedCounted, renamedPlace, sumInTurn } from "./places.js";
+import {
+  type Counted,
+  movedPlace,
+  over,
+  placeInTurn,
+  ratio,
+  renamedCounted,
+  renamedPlace,
+  sumInTurn,
+} from "./places.js";
 import type { StretchOrder } from "./skeleton.js";
 
 /** What one rank does in one stretch of one launch. */
@@ -128,6 +137,10 @@ export class Lengths {
   private readonly parts = new Map<readonly Movement[], readonly MovementPart[]>();
   /** By its terms: a sum that has been asked for. */
   private readonly sums = new Map<Form, Map<Form, Form>>();
+  private readonly lengths = new Map<string | number, Form>();
+  private readonly nothing = new Map<Form, boolean>();
+  /** By lanes. */
+  private readonly slots = new Map<number, Map<Form, Form | null>>();
   /** By its text: the one object for a form. */
   private readonly ones = new Map<string, Form>();
 
@@ -170,7 +183,7 @@ export class Lengths {
   /** What a movement is in this box: nothing, itself, or a part for each rank that elements are read of in turn. @throws NotShown */
   private partsOf(movement: Movement): readonly MovementPart[] {
     const length = this.lengthOf(movement);
-    if (isZero(length, this.box.ranges)) return [];
+    if (this.isNothing(length)) return [];
     const base = this.form(movement.base);
     const sources = this.sourcesOf(movement);
     // Most have none.
@@ -246,9 +259,33 @@ export class Lengths {
     return substituted(f, by);
   }
 
-  lengthOf(m: Movement): Form {
-    const { length } = m;
-    return this.one("root" in length ? this.of(this.program.expressions.numbered(length.root)) : constant(length.constant)); // prettier-ignore
+  lengthOf({ length }: Movement): Form {
+    const key = "root" in length ? `@${length.root}` : length.constant;
+    let known = this.lengths.get(key);
+    if (known === undefined) {
+      known = this.one("root" in length ? this.of(this.program.expressions.numbered(length.root)) : constant(length.constant)); // prettier-ignore
+      this.lengths.set(key, known);
+    }
+    return known;
+  }
+
+  /** Whether it is nothing, which is asked of the few lengths of a kernel again and again. @throws Cut, Undecided */
+  private isNothing(length: Form): boolean {
+    let is = this.nothing.get(length);
+    if (is === undefined) this.nothing.set(length, (is = isZero(length, this.box.ranges)));
+    return is;
+  }
+
+  /** The slot that begins with an element, of packets of so many lanes; null where it begins with none. */
+  slotAt(element: Form, lanes: number): Form | null {
+    let known = this.slots.get(lanes);
+    if (known === undefined) this.slots.set(lanes, (known = new Map<Form, Form | null>()));
+    let slot = known.get(element);
+    if (slot === undefined) {
+      const found = over(element, constant(lanes));
+      known.set(element, (slot = found === null ? null : this.one(found)));
+    }
+    return slot;
   }
 
   sizeOf(buffer: string): Form {

@@ -100,7 +100,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       isInRows = false,
     ): void => {
       const { buffer, lanes } = packetsAt(name) ?? { buffer: name, lanes: null };
-      const { start, end } = lanes === null ? elements : slotsOf(elements.start, elements.end, lanes, movement.span);
+      const { start, end } = lanes === null ? elements : slotsOf(elements, lanes, lengths, movement.span);
       const size = lanes === null ? lengths.sizeOf(buffer) : lengths.slotsIn(buffer);
       const isInside = lengths.ends.isAtMost(ZERO, start) && lengths.ends.isAtMost(end, size);
       demand("inside", isInside, `an index may leave '${buffer}'`, movement.span);
@@ -233,8 +233,10 @@ export class Pairs {
 
   /** Whether two touches are ordered in all units of theirs. */
   areOrdered(a: Touch, b: Touch): boolean {
+    // Most are, whatever they are to each other.
+    if (this.all(a.of, b.of, 0)) return true;
     // Which thread and block an element is of goes by where what is stored lies.
-    if (a.isInRows || b.isInRows) return this.all(a.of, b.of, 0);
+    if (a.isInRows || b.isInRows) return false;
     if (a === b) return this.all(a.of, b.of, Relation.Same | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
     const isOne = a.movement === b.movement && a.turn === b.turn;
     // A thread reads an element before it stores what it makes of it.

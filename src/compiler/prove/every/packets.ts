@@ -7,10 +7,10 @@ import { lanesOf, scalarOf, type Type } from "../../ir/types.js";
 import type { Span } from "../../source.js";
 import { DTYPES } from "../../types/dtype.js";
 import { demand, NotShown } from "./conditions.js";
-import { constant, equal, type Form } from "./forms.js";
+import { equal } from "./forms.js";
 import type { Comparisons } from "./larger.js";
+import type { Lengths } from "./lengths.js";
 import type { Touch } from "./order.js";
-import { over } from "./places.js";
 import { type Term, termText } from "./terms.js";
 
 /** What is stored where packets are taken: their slots are empty from then on. */
@@ -83,12 +83,12 @@ export interface Packets {
 
 /** The slots that an interval of packets has. @throws NotShown where it begins or ends within one */
 export function slotsOf(
-  start: Form,
-  end: Form,
+  { start, end }: Pick<Touch, "start" | "end">,
   lanes: number,
+  lengths: Lengths,
   span: Span,
-): { readonly start: Form; readonly end: Form } {
-  const [from, to] = [over(start, constant(lanes)), over(end, constant(lanes))];
+): Pick<Touch, "start" | "end"> {
+  const [from, to] = [lengths.slotAt(start, lanes), lengths.slotAt(end, lanes)];
   if (from === null || to === null) throw new NotShown("packets begin within a slot", span);
   return { start: from, end: to };
 }
