@@ -304,12 +304,18 @@ function ownersOf(ops: readonly Op[]): ReadonlySet<Value> {
   return [...peers].every((v) => owners.has(v)) ? owners : new Set();
 }
 
+const packetOps = new WeakMap<Op, readonly Op[]>();
+
 /** Ops that store packets or take them. */
-function packetOpsIn(ops: readonly Op[]): Op[] {
-  return ops.flatMap((op) => [
-    ...(op.name === "packet_load" || op.name === "packet_store" ? [op] : []),
-    ...op.regions.flatMap((r) => packetOpsIn(r.ops)),
-  ]);
+function packetOpsIn(ops: readonly Op[]): readonly Op[] {
+  return ops.flatMap((op) => {
+    let known = packetOps.get(op);
+    if (known === undefined) {
+      const own = op.name === "packet_load" || op.name === "packet_store" ? [op] : [];
+      packetOps.set(op, (known = [...own, ...op.regions.flatMap((r) => packetOpsIn(r.ops))]));
+    }
+    return known;
+  });
 }
 
 function copiesIn(ops: readonly Op[]): ReadonlyMap<string, string> | null {

@@ -71,11 +71,27 @@ export function scaled(a: Form, times: number): Form {
 export function product(a: Form, b: Form): Form {
   if (isConstant(a)) return scaled(b, constantOf(a));
   if (isConstant(b)) return scaled(a, constantOf(b));
-  let sum: Form = ZERO;
-  for (const [key, n] of a)
-    for (const [other, m] of b)
-      sum = plus(sum, new Map([[[...factors(key), ...factors(other)].sort().join("*"), n * m]]));
+  const sum = new Map<string, number>();
+  a.forEach((n, key) => b.forEach((m, other) => addTo(sum, productOf(key, other), n * m)));
   return sum;
+}
+
+function addTo(sum: Map<string, number>, key: string, n: number): void {
+  const all = (sum.get(key) ?? 0) + n;
+  if (all === 0) sum.delete(key);
+  else sum.set(key, all);
+}
+
+const products = new Map<string, Map<string, string>>();
+
+/** The product of two products of parameters. */
+function productOf(a: string, b: string): string {
+  if (a === "" || b === "") return a === "" ? b : a;
+  let known = products.get(a);
+  if (known === undefined) products.set(a, (known = new Map<string, string>()));
+  let both = known.get(b);
+  if (both === undefined) known.set(b, (both = [...factors(a), ...factors(b)].sort().join("*")));
+  return both;
 }
 
 export function equal(a: Form, b: Form): boolean {
@@ -127,12 +143,13 @@ export function substituted(f: Form, by: ReadonlyMap<string, Form>): Form {
     if (!touched && key !== "") touched = factors(key).some((name) => by.has(name));
   });
   if (!touched) return f;
-  let sum: Form = ZERO;
-  for (const [key, n] of f) {
-    let term: Form = constant(n);
-    for (const name of factors(key)) term = product(term, by.get(name) ?? parameter(name));
-    sum = plus(sum, term);
-  }
+  const termOf = (n: number, key: string): Form =>
+    factors(key).reduce<Form>((term, name) => product(term, by.get(name) ?? parameter(name)), constant(n));
+  const [[key, n] = ["", 0]] = f;
+  // Who it is of is often known by its object.
+  if (f.size === 1) return termOf(n, key);
+  const sum = new Map<string, number>();
+  f.forEach((m, other) => termOf(m, other).forEach((l, of) => addTo(sum, of, l)));
   return sum;
 }
 

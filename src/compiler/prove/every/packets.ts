@@ -63,14 +63,19 @@ export function bufferAt(kernel: Kernel, name: string): Buffer {
   return kernel.buffers.find((b) => b.name === buffer)!;
 }
 
+const packetsOfOps = { packet_store: new WeakMap<Op, ReadonlySet<string>>(), packet_load: new WeakMap<Op, ReadonlySet<string>>() }; // prettier-ignore
+
 /** Buffers of packets that an op stores to, or takes from, by the names of their even copies. */
 export function packetsIn(op: Op, name: "packet_store" | "packet_load"): ReadonlySet<string> {
+  const known = packetsOfOps[name].get(op);
+  if (known !== undefined) return known;
   const all = new Set<string>();
   const visit = (o: Op): void => {
     if (o.name === name) all.add(text(o, "even"));
     o.regions.forEach((r) => r.ops.forEach(visit));
   };
   visit(op);
+  packetsOfOps[name].set(op, all);
   return all;
 }
 

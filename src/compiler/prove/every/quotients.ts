@@ -25,9 +25,10 @@ export function quotientIn(f: Form): string | null {
 
 /** Names of the quotients in a form, and of what is made of quotients. */
 function namesIn(f: Form): readonly string[] {
-  return [...f.keys()].flatMap((key) =>
-    factors(key).filter((name) => name.startsWith(QUOTIENT) || name.startsWith(STEPPED)),
-  );
+  const names: string[] = [];
+  for (const key of f.keys())
+    for (const name of factors(key)) if (name.startsWith(QUOTIENT) || name.startsWith(STEPPED)) names.push(name);
+  return names;
 }
 
 /** Whether a form goes with elements, and not with peers that go with the block. */

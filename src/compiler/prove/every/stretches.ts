@@ -54,12 +54,31 @@ const VARYING = new Set(["dim", "aligned", "scalar"]);
 
 const OWN_ROLES = new Set(["state", "register", "signal"]);
 
+/** What is known of ops: each rank's walk and each skeleton asks again. */
+interface KnownOps {
+  readonly synchronising: Map<Op, boolean>;
+  readonly touching: Map<Op, boolean>;
+}
+
+const knownOps = new WeakMap<Kernel, KnownOps>();
+
+/** An answer about an op of a kernel, found once. */
+function known(kernel: Kernel, about: keyof KnownOps, op: Op, find: () => boolean): boolean {
+  let all = knownOps.get(kernel);
+  if (all === undefined) knownOps.set(kernel, (all = { synchronising: new Map(), touching: new Map() }));
+  let is = all[about].get(op);
+  if (is === undefined) all[about].set(op, (is = find()));
+  return is;
+}
+
 /** Whether an op, or one inside it, synchronises or keeps count of epochs; rounds do that inside of a block alone. */
 export function synchronises(kernel: Kernel, op: Op): boolean {
   if (SYNCHRONISES.has(op.name)) return true;
-  if (isRounds(kernel, op)) return false;
-  if (op.name === "load" || op.name === "store") return OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
-  return op.regions.some((r) => r.ops.some((o) => synchronises(kernel, o)));
+  return known(kernel, "synchronising", op, () => {
+    if (isRounds(kernel, op)) return false;
+    if (op.name === "load" || op.name === "store") return OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
+    return op.regions.some((r) => r.ops.some((o) => synchronises(kernel, o)));
+  });
 }
 
 /** Whether an op is loops over blocks in which the threads of each meet, and nothing else synchronises: a stretch of its own. */
@@ -70,8 +89,10 @@ export function isRounds(kernel: Kernel, op: Op): boolean {
 /** Whether an op touches tensors or packets itself or in its regions. */
 export function touches(kernel: Kernel, op: Op): boolean {
   if (op.name === "packet_load" || op.name === "packet_store") return true;
-  if (op.name === "load" || op.name === "store") return !OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
-  return op.regions.some((r) => r.ops.some((o) => touches(kernel, o)));
+  return known(kernel, "touching", op, () => {
+    if (op.name === "load" || op.name === "store") return !OWN_ROLES.has(bufferOf(kernel, text(op, "buffer")).role);
+    return op.regions.some((r) => r.ops.some((o) => touches(kernel, o)));
+  });
 }
 
 /** Whether an op takes packets of a buffer that ops before it, with no synchronisation between, store to: a stretch begins with it. */
