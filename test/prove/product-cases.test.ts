@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { compile } from "../../src/compiler/index.js";
 import type { Value } from "../../src/compiler/ir/module.js";
 import { NotShown } from "../../src/compiler/prove/every/conditions.js";
-import { keyOf } from "../../src/compiler/prove/every/forms.js";
+import { constant, type Form, keyOf, ZERO } from "../../src/compiler/prove/every/forms.js";
 import { Follow, makersOf } from "../../src/compiler/prove/every/products/follow.js";
 import { type Assumed, Atoms, NeedsCase, Numbers } from "../../src/compiler/prove/every/products/numbers.js";
 
@@ -66,4 +66,35 @@ describe("a case of a product begins with values of another", () => {
       expect(different).toBe(0);
       expect(cases).toBe(MOST);
     });
+});
+
+describe("conditions that hold together", () => {
+  const numbers = new Numbers(new Atoms(), new Map());
+  const [a, b, n] = [numbers.named("aligned a 16", 0, 1), numbers.named("aligned b 16", 0, 1), numbers.named("dim n")];
+  const isEmpty = numbers.apply("eq", n, ZERO);
+
+  /** What is assumed in turn, as text, to know a truth value. */
+  function casesOf(f: Form): readonly string[] {
+    try {
+      return [String(numbers.decided(f))];
+    } catch (e) {
+      if (!(e instanceof NeedsCase)) throw e;
+      return e.options.map((more) => [...more].map(([name, value]) => `${name}=${keyOf(value)}`).join(" "));
+    }
+  }
+  const is = (f: Form, value: string): string => `${keyOf(f).slice(2)}=${value}`;
+
+  it("are decided together: all of them do, or not all", () => {
+    const both = numbers.apply("and", a, numbers.apply("and", b, isEmpty));
+    const [all, notAll, ...others] = casesOf(both);
+    // A number that is 0 is known from there on.
+    expect(all!.split(" ").sort()).toEqual([...[both, a, b, isEmpty].map((f) => is(f, "1")), is(n, "")].sort());
+    expect([notAll, others]).toEqual([is(both, ""), []]);
+  });
+
+  it("are not where one is made of a number that is one of several", () => {
+    const least = numbers.apply("min", n, numbers.named("dim m"));
+    const isMultiple = numbers.apply("eq", numbers.apply("rem", least, constant(8)), ZERO);
+    expect(casesOf(numbers.apply("and", a, isMultiple))[0]).toBe(is(a, "1"));
+  });
 });

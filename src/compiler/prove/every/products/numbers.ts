@@ -428,7 +428,8 @@ export class Numbers {
     return (
       all.of.every((part) => {
         const one = this.atomOf(part) ?? this.atomOf(minus(ONE, part));
-        return one !== null && one.fn !== "and" && this.undecided(part, new Set()) === one;
+        const isOne = one !== null && one.fn !== "and" && one.options === null;
+        return isOne && this.undecided(part, new Set()) === one;
       }) && !this.mentions(all, BLOCK, new Set())
     );
   }
