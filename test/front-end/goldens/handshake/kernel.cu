@@ -6,6 +6,10 @@ typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned char u8;
 template <int N> struct Peers { void* p[N]; };
+__device__ __forceinline__ i64 first_row(i64 from) {
+  const u32 at = (u64)from >> 32 == 0 ? (u32)from % gridDim.x : (u32)(from % gridDim.x);
+  return from + (blockIdx.x >= at ? blockIdx.x - at : blockIdx.x + gridDim.x - at);
+}
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
 struct Watch { u64 timeout; u32* status; u32 rank; };
@@ -62,7 +66,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   const i64 v7 = (i64)rank ^ 1ll;
   // handshake.coll:5: for i in tiles(h) {
   // handshake.coll:6: let from = i + (rank % 2) * h
-  const i64 v10 = (i64)rank % 2ll;
+  const i64 v10 = (i64)((u64)(i64)rank % (u64)2ll);
   const i64 v11 = v10 * d_h;
   // handshake.coll:8: if partner < world {
   const bool v12 = v7 < 4ll;
@@ -83,9 +87,9 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   }
   __syncthreads();
   const i64 v22 = d_h > 0ll ? d_h : 0ll;
-  const i64 v24 = v22 / 4096ll;
+  const i64 v24 = (i64)((u64)v22 / (u64)4096ll);
   const i64 v26 = v22 + 4095ll;
-  const i64 v27 = v26 / 4096ll;
+  const i64 v27 = (i64)((u64)v26 / (u64)4096ll);
   for (i64 v28 = blockIdx.x; v28 < v24; v28 += gridDim.x) {
     const i64 v29 = v28 * 4096ll;
     for (i64 v30 = threadIdx.x; v30 < 4096ll; v30 += 512) {
@@ -110,7 +114,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
     }
   }
   // handshake.coll:5: for i in tiles(h) {
-  for (i64 v37 = v24 + ((i64)blockIdx.x - v24 % gridDim.x + gridDim.x) % gridDim.x; v37 < v27; v37 += gridDim.x) {
+  for (i64 v37 = first_row(v24); v37 < v27; v37 += gridDim.x) {
     const i64 v38 = v37 * 4096ll;
     const i64 v39 = v22 - v38;
     for (i64 v40 = threadIdx.x; v40 < v39; v40 += 512) {
@@ -149,7 +153,7 @@ coll_handshake_w4_bf16(u16* b_mine, const __grid_constant__ Peers<4> b_ours_peer
   }
   if (threadIdx.x < 132) {
     const i64 v52 = threadIdx.x;
-    const i64 v53 = v52 % (i64)gridDim.x;
+    const i64 v53 = (i64)((u64)v52 % (u64)(i64)gridDim.x);
     const bool v54 = v53 == (i64)blockIdx.x;
     if (v54) {
       const u32 v55 = *(b_epoch + 0ll);

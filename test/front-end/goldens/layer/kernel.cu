@@ -427,22 +427,22 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         const u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
         i64 v93 = d_m;
         asm volatile("" : "+l"(v93));
-        const i64 v94 = v93 / 4ll;
+        const i64 v94 = (i64)((u64)v93 / (u64)4ll);
         const i64 v95 = v94 > 0ll ? v94 : 0ll;
         const i64 v96 = v95 + 127ll;
         i64 v97 = d_n;
         asm volatile("" : "+l"(v97));
         const i64 v98 = v97 > 0ll ? v97 : 0ll;
         const i64 v99 = v98 + 63ll;
-        const i64 v100 = v96 / 128ll;
-        const i64 v101 = v99 / 64ll;
+        const i64 v100 = (i64)((u64)v96 / (u64)128ll);
+        const i64 v101 = (i64)((u64)v99 / (u64)64ll);
         const i64 v102 = v94 + 127ll;
-        const i64 v103 = v102 / 128ll;
+        const i64 v103 = (i64)((u64)v102 / (u64)128ll);
         const i64 v104 = v97 + 63ll;
-        const i64 v105 = v104 / 64ll;
+        const i64 v105 = (i64)((u64)v104 / (u64)64ll);
         const i64 v106 = v103 * v105;
-        const i64 v107 = v106 % 132ll;
-        const i64 v108 = v106 / 132ll;
+        const i64 v107 = (i64)((u64)v106 % (u64)132ll);
+        const i64 v108 = (i64)((u64)v106 / (u64)132ll);
         const i64 v109 = v108 * 132ll;
         const i64 v110 = v100 * v101;
         // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
@@ -450,7 +450,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         asm volatile("" : "+l"(v111));
         // layer.coll:5: out = gather(silu(hidden), to: 0)
         const i64 v112 = v111 + 63ll;
-        const i64 v113 = v112 / 64ll;
+        const i64 v113 = (i64)((u64)v112 / (u64)64ll);
         i64 v115 = d_length_50;
         asm volatile("" : "+l"(v115));
         const i64 v116 = v108 * v113;
@@ -501,20 +501,20 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           asm volatile("" : "+l"(v148));
           i64 v149 = d_m;
           asm volatile("" : "+l"(v149));
-          const i64 v150 = v149 / 4ll;
+          const i64 v150 = (i64)((u64)v149 / (u64)4ll);
           const i64 v151 = v150 > 0ll ? v150 : 0ll;
           const i64 v152 = v151 + 127ll;
-          const i64 v153 = v152 / 128ll;
+          const i64 v153 = (i64)((u64)v152 / (u64)128ll);
           i64 v154 = (i64)rank;
           asm volatile("" : "+l"(v154));
           const i64 v155 = v154 * v150;
           const bool v156 = (u64)b_bias % 16 == 0;
           const bool v157 = (u64)b_out % 16 == 0;
           const bool v158 = v156 & v157;
-          const i64 v159 = v147 % 8ll;
+          const i64 v159 = (i64)((u64)v147 % (u64)8ll);
           const bool v160 = v159 == 0ll;
           const bool v161 = v158 & v160;
-          const i64 v162 = v147 % 8ll;
+          const i64 v162 = (i64)((u64)v147 % (u64)8ll);
           const bool v163 = v162 == 0ll;
           const bool v164 = v161 & v163;
           wgmma_end_32(b_accumulator_128x64);
@@ -562,15 +562,15 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
             } else {
               i64 v200 = d_m;
               asm volatile("" : "+l"(v200));
-              const i64 v201 = v200 / 4ll;
+              const i64 v201 = (i64)((u64)v200 / (u64)4ll);
               const i64 v202 = v201 + 127ll;
-              const i64 v203 = v202 / 128ll;
+              const i64 v203 = (i64)((u64)v202 / (u64)128ll);
               i64 v204 = d_n;
               asm volatile("" : "+l"(v204));
               const i64 v205 = v204 + 63ll;
-              const i64 v206 = v205 / 64ll;
+              const i64 v206 = (i64)((u64)v205 / (u64)64ll);
               const i64 v207 = v203 * v206;
-              const i64 v208 = v207 % 132ll;
+              const i64 v208 = (i64)((u64)v207 % (u64)132ll);
               const u32 v209 = *(b_launches + (i64)blockIdx.x);
               const u32 v210 = v209 + 1u;
               #pragma unroll 1
@@ -685,22 +685,22 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         Filling filling = {0, false};
         i64 v260 = d_m;
         asm volatile("" : "+l"(v260));
-        const i64 v261 = v260 / 4ll;
+        const i64 v261 = (i64)((u64)v260 / (u64)4ll);
         const i64 v262 = v261 > 0ll ? v261 : 0ll;
         const i64 v263 = v262 + 127ll;
         i64 v264 = d_n;
         asm volatile("" : "+l"(v264));
         const i64 v265 = v264 > 0ll ? v264 : 0ll;
         const i64 v266 = v265 + 63ll;
-        const i64 v267 = v263 / 128ll;
-        const i64 v268 = v266 / 64ll;
+        const i64 v267 = (i64)((u64)v263 / (u64)128ll);
+        const i64 v268 = (i64)((u64)v266 / (u64)64ll);
         const i64 v269 = v261 + 127ll;
-        const i64 v270 = v269 / 128ll;
+        const i64 v270 = (i64)((u64)v269 / (u64)128ll);
         const i64 v271 = v264 + 63ll;
-        const i64 v272 = v271 / 64ll;
+        const i64 v272 = (i64)((u64)v271 / (u64)64ll);
         const i64 v273 = v270 * v272;
-        const i64 v274 = v273 % 132ll;
-        const i64 v275 = v273 / 132ll;
+        const i64 v274 = (i64)((u64)v273 % (u64)132ll);
+        const i64 v275 = (i64)((u64)v273 / (u64)132ll);
         const i64 v276 = v275 * 132ll;
         const i64 v277 = v267 * v268;
         // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
@@ -708,7 +708,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         asm volatile("" : "+l"(v278));
         // layer.coll:5: out = gather(silu(hidden), to: 0)
         const i64 v279 = v278 + 63ll;
-        const i64 v280 = v279 / 64ll;
+        const i64 v280 = (i64)((u64)v279 / (u64)64ll);
         i64 v282 = d_length_50;
         asm volatile("" : "+l"(v282));
         const i64 v283 = v275 * v280;
@@ -798,27 +798,27 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         const u32 group = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);
         i64 v323 = d_m;
         asm volatile("" : "+l"(v323));
-        const i64 v324 = v323 / 4ll;
+        const i64 v324 = (i64)((u64)v323 / (u64)4ll);
         const i64 v325 = v324 > 0ll ? v324 : 0ll;
         const i64 v326 = v325 + 127ll;
         i64 v327 = d_n;
         asm volatile("" : "+l"(v327));
         const i64 v328 = v327 > 0ll ? v327 : 0ll;
-        const i64 v329 = v326 / 128ll;
+        const i64 v329 = (i64)((u64)v326 / (u64)128ll);
         const i64 v330 = v324 + 127ll;
-        const i64 v331 = v330 / 128ll;
+        const i64 v331 = (i64)((u64)v330 / (u64)128ll);
         const i64 v332 = v327 + 255ll;
-        const i64 v333 = v332 / 256ll;
+        const i64 v333 = (i64)((u64)v332 / (u64)256ll);
         const i64 v334 = v331 * v333;
-        const i64 v335 = v334 % 132ll;
-        const i64 v336 = v334 / 132ll;
+        const i64 v335 = (i64)((u64)v334 % (u64)132ll);
+        const i64 v336 = (i64)((u64)v334 / (u64)132ll);
         const i64 v337 = v336 * 132ll;
         // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
         i64 v338 = d_k;
         asm volatile("" : "+l"(v338));
         // layer.coll:5: out = gather(silu(hidden), to: 0)
         const i64 v339 = v338 + 63ll;
-        const i64 v340 = v339 / 64ll;
+        const i64 v340 = (i64)((u64)v339 / (u64)64ll);
         i64 v342 = d_length_55;
         asm volatile("" : "+l"(v342));
         const i64 v343 = v336 * v340;
@@ -943,10 +943,10 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
           i64 v403 = d_m;
           asm volatile("" : "+l"(v403));
-          const i64 v404 = v403 / 4ll;
+          const i64 v404 = (i64)((u64)v403 / (u64)4ll);
           const i64 v405 = v404 > 0ll ? v404 : 0ll;
           const i64 v406 = v405 + 127ll;
-          const i64 v407 = v406 / 128ll;
+          const i64 v407 = (i64)((u64)v406 / (u64)128ll);
           i64 v408 = (i64)rank;
           asm volatile("" : "+l"(v408));
           const i64 v409 = v408 * v404;
@@ -955,10 +955,10 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const bool v412 = v410 & v411;
           i64 v413 = d_n;
           asm volatile("" : "+l"(v413));
-          const i64 v414 = v413 % 8ll;
+          const i64 v414 = (i64)((u64)v413 % (u64)8ll);
           const bool v415 = v414 == 0ll;
           const bool v416 = v412 & v415;
-          const i64 v417 = v413 % 8ll;
+          const i64 v417 = (i64)((u64)v413 % (u64)8ll);
           const bool v418 = v417 == 0ll;
           const bool v419 = v416 & v418;
           const i64 v420 = v376 + v377;
@@ -1006,15 +1006,15 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
             } else {
               i64 v456 = d_m;
               asm volatile("" : "+l"(v456));
-              const i64 v457 = v456 / 4ll;
+              const i64 v457 = (i64)((u64)v456 / (u64)4ll);
               const i64 v458 = v457 + 127ll;
-              const i64 v459 = v458 / 128ll;
+              const i64 v459 = (i64)((u64)v458 / (u64)128ll);
               i64 v460 = d_n;
               asm volatile("" : "+l"(v460));
               const i64 v461 = v460 + 255ll;
-              const i64 v462 = v461 / 256ll;
+              const i64 v462 = (i64)((u64)v461 / (u64)256ll);
               const i64 v463 = v459 * v462;
-              const i64 v464 = v463 % 132ll;
+              const i64 v464 = (i64)((u64)v463 % (u64)132ll);
               const u32 v465 = *(b_launches + (i64)blockIdx.x);
               const u32 v466 = v465 + 1u;
               #pragma unroll 1
@@ -1133,27 +1133,27 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         Filling filling = {0, false};
         i64 v520 = d_m;
         asm volatile("" : "+l"(v520));
-        const i64 v521 = v520 / 4ll;
+        const i64 v521 = (i64)((u64)v520 / (u64)4ll);
         const i64 v522 = v521 > 0ll ? v521 : 0ll;
         const i64 v523 = v522 + 127ll;
         i64 v524 = d_n;
         asm volatile("" : "+l"(v524));
         const i64 v525 = v524 > 0ll ? v524 : 0ll;
-        const i64 v526 = v523 / 128ll;
+        const i64 v526 = (i64)((u64)v523 / (u64)128ll);
         const i64 v527 = v521 + 127ll;
-        const i64 v528 = v527 / 128ll;
+        const i64 v528 = (i64)((u64)v527 / (u64)128ll);
         const i64 v529 = v524 + 255ll;
-        const i64 v530 = v529 / 256ll;
+        const i64 v530 = (i64)((u64)v529 / (u64)256ll);
         const i64 v531 = v528 * v530;
-        const i64 v532 = v531 % 132ll;
-        const i64 v533 = v531 / 132ll;
+        const i64 v532 = (i64)((u64)v531 % (u64)132ll);
+        const i64 v533 = (i64)((u64)v531 / (u64)132ll);
         const i64 v534 = v533 * 132ll;
         // layer.coll:4: let hidden = 0.5 * (a @ b) + bias
         i64 v535 = d_k;
         asm volatile("" : "+l"(v535));
         // layer.coll:5: out = gather(silu(hidden), to: 0)
         const i64 v536 = v535 + 63ll;
-        const i64 v537 = v536 / 64ll;
+        const i64 v537 = (i64)((u64)v536 / (u64)64ll);
         i64 v539 = d_length_55;
         asm volatile("" : "+l"(v539));
         const i64 v540 = v533 * v537;

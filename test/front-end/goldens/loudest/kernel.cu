@@ -42,6 +42,10 @@ template <typename T, int N> __device__ __forceinline__ void store_vec(T* p, con
     for (int i = 0; i < N; i++) p[i] = r.v[i];
   }
 }
+__device__ __forceinline__ i64 first_row(i64 from) {
+  const u32 at = (u64)from >> 32 == 0 ? (u32)from % gridDim.x : (u32)(from % gridDim.x);
+  return from + (blockIdx.x >= at ? blockIdx.x - at : blockIdx.x + gridDim.x - at);
+}
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
 struct Watch { u64 timeout; u32* status; u32 rank; };
@@ -102,9 +106,9 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
   const u32 v10 = v5 + 1u;
   const bool v11 = v8 != 0ll;
   const i64 v14 = d_rows > 0ll ? d_rows : 0ll;
-  const i64 v16 = v14 / 2048ll;
+  const i64 v16 = (i64)((u64)v14 / (u64)2048ll);
   const i64 v19 = v14 + 2047ll;
-  const i64 v20 = v19 / 2048ll;
+  const i64 v20 = (i64)((u64)v19 / (u64)2048ll);
   if (v11) {
     for (i64 v29 = blockIdx.x; v29 < v16; v29 += gridDim.x) {
       const i64 v30 = v29 * 2048ll;
@@ -174,7 +178,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
     // loudest.coll:5: for r in tiles(rows) {
-    for (i64 v92 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v92 < v20; v92 += gridDim.x) {
+    for (i64 v92 = first_row(v16); v92 < v20; v92 += gridDim.x) {
       const i64 v93 = v92 * 2048ll;
       const i64 v94 = v14 - v93;
       for (i64 v95 = threadIdx.x; v95 < v94; v95 += 512) {
@@ -312,7 +316,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
     // loudest.coll:5: for r in tiles(rows) {
-    for (i64 v219 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v219 < v20; v219 += gridDim.x) {
+    for (i64 v219 = first_row(v16); v219 < v20; v219 += gridDim.x) {
       const i64 v220 = v219 * 2048ll;
       const i64 v221 = v14 - v220;
       for (i64 v222 = threadIdx.x; v222 < v221; v222 += 512) {
@@ -404,7 +408,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
   const bool v295 = (u64)b_own % 16 == 0;
   const bool v296 = v295 & v292;
   if (v11) {
-    if (v293) {
+    if (__builtin_expect(v293, true)) {
       for (i64 v297 = blockIdx.x; v297 < v16; v297 += gridDim.x) {
         const i64 v298 = v297 * 2048ll;
         {
@@ -447,8 +451,8 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
     // loudest.coll:8: for r in tiles(rows) {
-    if (v293) {
-      for (i64 v320 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v320 < v20; v320 += gridDim.x) {
+    if (__builtin_expect(v293, true)) {
+      for (i64 v320 = first_row(v16); v320 < v20; v320 += gridDim.x) {
         const i64 v321 = v320 * 2048ll;
         const i64 v322 = v14 - v321;
         const i64 v323 = v322 / 4ll;
@@ -473,22 +477,25 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
           store_vec(b_peak + v327, v334);
         }
         // loudest.coll:8: for r in tiles(rows) {
-        for (i64 v335 = v324 + threadIdx.x; v335 < v322; v335 += 512) {
-          const i64 v336 = v321 + v335;
-          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
-          const float v337 = *(((float*)b_own_odd_peers.p[0ll]) + v336);
-          const float v338 = *(((float*)b_own_odd_peers.p[1ll]) + v336);
-          const float v339 = *(((float*)b_own_odd_peers.p[2ll]) + v336);
-          const float v340 = *(((float*)b_own_odd_peers.p[3ll]) + v336);
-          const float v341 = fmaxf(v337, v338);
-          const float v342 = fmaxf(v341, v339);
-          const float v343 = fmaxf(v342, v340);
-          *(b_peak + v336) = v343;
+        {
+          const i64 v335 = v324 + threadIdx.x;
+          if (v335 < v322) {
+            const i64 v336 = v321 + v335;
+            // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
+            const float v337 = *(((float*)b_own_odd_peers.p[0ll]) + v336);
+            const float v338 = *(((float*)b_own_odd_peers.p[1ll]) + v336);
+            const float v339 = *(((float*)b_own_odd_peers.p[2ll]) + v336);
+            const float v340 = *(((float*)b_own_odd_peers.p[3ll]) + v336);
+            const float v341 = fmaxf(v337, v338);
+            const float v342 = fmaxf(v341, v339);
+            const float v343 = fmaxf(v342, v340);
+            *(b_peak + v336) = v343;
+          }
         }
       }
     } else {
       // loudest.coll:8: for r in tiles(rows) {
-      for (i64 v344 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v344 < v20; v344 += gridDim.x) {
+      for (i64 v344 = first_row(v16); v344 < v20; v344 += gridDim.x) {
         const i64 v345 = v344 * 2048ll;
         const i64 v346 = v14 - v345;
         for (i64 v347 = threadIdx.x; v347 < v346; v347 += 512) {
@@ -507,7 +514,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
     }
   } else {
     // loudest.coll:8: for r in tiles(rows) {
-    if (v296) {
+    if (__builtin_expect(v296, true)) {
       for (i64 v356 = blockIdx.x; v356 < v16; v356 += gridDim.x) {
         const i64 v357 = v356 * 2048ll;
         {
@@ -550,8 +557,8 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
       }
     }
     // loudest.coll:8: for r in tiles(rows) {
-    if (v296) {
-      for (i64 v379 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v379 < v20; v379 += gridDim.x) {
+    if (__builtin_expect(v296, true)) {
+      for (i64 v379 = first_row(v16); v379 < v20; v379 += gridDim.x) {
         const i64 v380 = v379 * 2048ll;
         const i64 v381 = v14 - v380;
         const i64 v382 = v381 / 4ll;
@@ -576,22 +583,25 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
           store_vec(b_peak + v386, v393);
         }
         // loudest.coll:8: for r in tiles(rows) {
-        for (i64 v394 = v383 + threadIdx.x; v394 < v381; v394 += 512) {
-          const i64 v395 = v380 + v394;
-          // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
-          const float v396 = *(((float*)b_own_peers.p[0ll]) + v395);
-          const float v397 = *(((float*)b_own_peers.p[1ll]) + v395);
-          const float v398 = *(((float*)b_own_peers.p[2ll]) + v395);
-          const float v399 = *(((float*)b_own_peers.p[3ll]) + v395);
-          const float v400 = fmaxf(v396, v397);
-          const float v401 = fmaxf(v400, v398);
-          const float v402 = fmaxf(v401, v399);
-          *(b_peak + v395) = v402;
+        {
+          const i64 v394 = v383 + threadIdx.x;
+          if (v394 < v381) {
+            const i64 v395 = v380 + v394;
+            // loudest.coll:9: peak[r] = max(other in ranks) own@other[r]
+            const float v396 = *(((float*)b_own_peers.p[0ll]) + v395);
+            const float v397 = *(((float*)b_own_peers.p[1ll]) + v395);
+            const float v398 = *(((float*)b_own_peers.p[2ll]) + v395);
+            const float v399 = *(((float*)b_own_peers.p[3ll]) + v395);
+            const float v400 = fmaxf(v396, v397);
+            const float v401 = fmaxf(v400, v398);
+            const float v402 = fmaxf(v401, v399);
+            *(b_peak + v395) = v402;
+          }
         }
       }
     } else {
       // loudest.coll:8: for r in tiles(rows) {
-      for (i64 v403 = v16 + ((i64)blockIdx.x - v16 % gridDim.x + gridDim.x) % gridDim.x; v403 < v20; v403 += gridDim.x) {
+      for (i64 v403 = first_row(v16); v403 < v20; v403 += gridDim.x) {
         const i64 v404 = v403 * 2048ll;
         const i64 v405 = v14 - v404;
         for (i64 v406 = threadIdx.x; v406 < v405; v406 += 512) {
@@ -612,7 +622,7 @@ coll_loudest_w4_bf16(u16* b_samples, float* b_peak, const __grid_constant__ Peer
   // loudest.coll:8: for r in tiles(rows) {
   if (threadIdx.x < 132) {
     const i64 v416 = threadIdx.x;
-    const i64 v417 = v416 % (i64)gridDim.x;
+    const i64 v417 = (i64)((u64)v416 % (u64)(i64)gridDim.x);
     const bool v418 = v417 == (i64)blockIdx.x;
     if (v418) {
       const u32 v419 = *(b_epoch + 0ll);
