@@ -159,9 +159,9 @@ describe("packets", () => {
   };
 
   test("each look at one is a trip, and fewer blocks have more of them", () => {
-    // 2^19 packets of 16 bytes for 512 threads a block, each of which looks at 4 at once.
-    expect(looks(32)).toBe(8);
-    expect(looks(64)).toBe(4);
+    // 2^19 packets of 16 bytes for 512 threads a block, each of which looks at one after the other.
+    expect(looks(32)).toBe(32);
+    expect(looks(64)).toBe(16);
   });
 
   const trips = { peer: 0, own: 0, packets: 0 };

@@ -13,7 +13,14 @@ import type { Span } from "../source.js";
 import { productOps } from "../machine/op-facts.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
-import { isOfIndices, iterationsOf, KnownValues, manyIterations, NeedsIterations } from "../machine/iterations.js";
+import {
+  inTurns,
+  isOfIndices,
+  iterationsOf,
+  KnownValues,
+  manyIterations,
+  NeedsIterations,
+} from "../machine/iterations.js";
 
 /** Bytes that one line of the program moves, in one stretch between two points of synchronisation. */
 export interface Move {
@@ -202,7 +209,11 @@ class Counter {
     const isOrdered = this.synchronises(op);
     if (total > 1 && !isOrdered && this.taken(body, weight * total)) return this.folds(op, weight * total);
     // Loops over ranks are gone through rank by rank: each has memory of its own.
-    const iterations = iterationsOf(ranges, !isOrdered, manyIterations(this.kernel.world));
+    const iterations = iterationsOf(
+      ranges,
+      !isOrdered,
+      inTurns(body, manyIterations(this.kernel.world), (v) => this.values.of(v)),
+    );
     this.isSampled ||= iterations.length < total;
     for (const iteration of iterations) {
       body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));

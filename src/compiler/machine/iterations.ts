@@ -35,6 +35,25 @@ export function manyIterations(world: number): Picking {
   return { most: Math.max(512, world), picked: Math.ceil(128 / world) * world, period: world };
 }
 
+/** The most ranks that one loop goes through with rows of each. */
+const MOST_TURNS = 16;
+
+/**
+ * How iterations are picked of a loop that goes through rows and ranks together, iteration c · row + q for the q-th of c ranks: each q as often; of other
+ * loops, as they are picked of all.
+ */
+export function inTurns<V>(
+  { arguments: [variable], ops }: { readonly arguments: readonly V[]; readonly ops: readonly OpOf<V>[] },
+  picking: Picking,
+  valueOf: (v: V) => Known,
+): Picking {
+  const row = ops.find(({ attributes, operands }) => attributes["fn"] === "div" && operands[0] === variable);
+  const turns = row === undefined ? "data" : valueOf(row.operands[1]!);
+  if (typeof turns !== "number" || turns < 2 || turns > MOST_TURNS) return picking;
+  const picked = Math.ceil(picking.picked / turns) * turns;
+  return { most: Math.max(picking.most, picked * turns), picked, period: turns };
+}
+
 /** How a loop is gone through. */
 export interface Iterating {
   /** How often all blocks and threads together do each iteration, and how many there are. */

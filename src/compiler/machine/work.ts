@@ -11,7 +11,7 @@ import { scalarOf } from "../ir/types.js";
 import { DTYPES } from "../types/dtype.js";
 import { type DimValues, evaluateExtent } from "../types/extent.js";
 import { AwaitedRows } from "./beside.js";
-import { fewIterations, type Iterating, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js";
+import { fewIterations, inTurns, type Iterating, iterationsOf, KnownValues, NeedsIterations } from "./iterations.js"; // prettier-ignore
 import { productOps, tileBytes } from "./op-facts.js";
 import {
   copiesTiles,
@@ -442,7 +442,8 @@ class Counter {
     ranges: readonly (readonly [number, number])[],
     { each, path, total, isOrdered, isOfBlocks }: Iterating,
   ): void {
-    for (const iteration of iterationsOf(ranges, !isOrdered, fewIterations(this.kernel.world))) {
+    const picking = inTurns(body, fewIterations(this.kernel.world), (v) => this.values.of(v));
+    for (const iteration of iterationsOf(ranges, !isOrdered, picking)) {
       const before = this.now;
       const waits = this.awaited?.waits ?? 0;
       body.arguments.forEach((a, i) => this.values.set(a, iteration.values[i]!));

@@ -189,14 +189,22 @@ class Staging {
   }
 
   /**
-   * Whether a rank that goes through all ranks has its own elements at hand: what it loads is the caller's, which nobody stores to; and where it adds up,
-   * each of its terms is one of those, whatever the rank.
+   * Whether a rank that goes through all ranks has its own elements at hand: what it loads is the caller's, which nobody stores to; what it stores is apart from what it takes
+   * of others; and where it adds up, each of its terms is one of those, whatever the rank.
    */
   private hasOwn(access: Op, path: readonly Step[], collapsed: Op): boolean {
     if (this.kernel.world === 1) return false;
     if (access.name === "load" && bufferOf(this.kernel, text(access, "buffer")).role !== "input") return false;
-    if (collapsed.name === "for") return collapsed.attributes["map"] === "ranks";
-    return path.at(-1)!.op === collapsed;
+    if (collapsed.name !== "for") return path.at(-1)!.op === collapsed;
+    return collapsed.attributes["map"] === "ranks" && !(access.name === "store" && this.isCutOff(path));
+  }
+
+  /** Whether rows of a loop over several variables are cut off at the end of a length: nobody knows that they are apart from those of others then. */
+  private isCutOff(path: readonly Step[]): boolean {
+    const { op } = path.find((step) => step.op.attributes["map"] === "tiles")!;
+    return (
+      op.regions[0]!.arguments.length > 1 && op.operands.some((v) => this.definitions.binary(v, "min") !== undefined)
+    );
   }
 
   /** Whether a value is computed from the variables of a loop. */
