@@ -56,7 +56,8 @@ for (const { conversion, ranks, dtype, measured } of plans) {
       if (times[way] === undefined) continue;
       const dims = dimsOf(kernel, sizeOf(kernel), Number(size));
       const steps = stepsOfResult(compiled).map((step) => {
-        if (step.kind !== "launch") return (m) => predictCopies(step.copies, false, () => DTYPES[dtype].bytes, dims, m).total;
+        if (step.kind !== "launch")
+          return (m) => predictCopies(step.copies, false, () => DTYPES[dtype].bytes, dims, m).total;
         const grid = gridOf(step.kernel, dims);
         const works = Array.from({ length: ranks }, (_, rank) => workOfRank(step.kernel, rank, dims, grid));
         return (m) => predictWork(works, m).total - (step.kernel.early === true ? m.earlyLaunch.value : 0);
