@@ -241,8 +241,9 @@ export class CudaEmitter {
   /** Whether an op divides by what is not known before the launch, where registers are few, or once for all elements. */
   private isLongDivision(op: Op): boolean {
     const fn = op.attributes["fn"];
-    const isDivision = op.name === "binary" && (fn === "div" || fn === "rem") && (this.isLong || !this.isInThreads);
-    return isDivision && scalarOf(op.results[0]!.type) === "index" && !this.constants.has(op.operands[1]!);
+    const isDivision = op.name === "binary" && (fn === "div" || fn === "rem") && !this.constants.has(op.operands[1]!);
+    if (!isDivision || scalarOf(op.results[0]!.type) !== "index") return false;
+    return this.isLong || (!this.isInThreads && op.operands.every((v) => this.facts.isNatural(v)));
   }
 
   /** Whether a number that is not below zero is divided by another one. */
