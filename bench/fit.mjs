@@ -20,6 +20,7 @@ import { importsFromDisk, libraryFromDisk } from "../dist/src/runtime/imports.js
 import { isChanged } from "./changed-ways.mjs";
 
 const root = join(import.meta.dirname, "..");
+/** But for `ownLoad`, which is set by hand for products. */
 const OF_KERNELS = [
   ...["push", "pairPush", "pull", "serve", "blockPush", "blockPull", "memory", "cachedMemory", "blockMemory"],
   ...["flag", "release", "flagRank", "drain", "ownDrain", "grid", "peerLoad", "peerNext", "ownNext", "skew"],

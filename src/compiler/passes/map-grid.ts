@@ -7,8 +7,8 @@
  * constant length, for vectorize and interleave; the last, short one is a loop of its own. Movers, who meet all others where they say that they
  * are done, have rows of their own threads, and those of the last block have none: it tells other ranks when all have moved theirs.
  *
- * A tile loop that blocks may take in any way, as those with packets, is one loop over rows, the last one among them. Where a loop over ranks holds no
- * more than such a loop, its iterations and their rows are one list that all blocks share: a short message to each of many ranks then leaves, or is taken, in one step.
+ * Where a loop over ranks holds no more than a tile loop that blocks may take in any way, its iterations and their rows are one list that all blocks share: a
+ * short message to each of many ranks then leaves, or is taken, in one step. Where there are packets, each such tile loop is one loop over rows, the last one among them.
  */
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
@@ -19,7 +19,7 @@ import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import { isBusy, movingBlocks } from "./support/busy.js";
 import { moverThreads } from "./support/mover-threads.js";
-import { vectorLanes } from "./support/vector-lanes.js";
+import { packetFormat, vectorLanes } from "./support/vector-lanes.js";
 import { mostElements } from "./support/upper-bound.js";
 
 type GridOptions = Pick<
@@ -35,7 +35,8 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
   const rowsOf = (op: Op): Extent => extent("ceildiv", mostElements(op, kernel, definitions), row);
-  const trips = (op: Op): number | null => spreadTrips(op, kernel.world, definitions);
+  const hasPackets = packetFormat(kernel) !== null;
+  const trips = (op: Op): number | null => spreadTrips(op, kernel.world, hasPackets, definitions);
   walkKernel(kernel, (op, parents) => {
     const around = parents.map(trips).find((n) => n !== null) ?? 1;
     if (isTileLoop(op)) work.push(extent("mul", around, rowsOf(op)));
@@ -45,7 +46,8 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
     const peers = trips(op);
     if (peers !== null) mapSpread(op, b, values, { row, rowsOf, peers, isAll: peers === kernel.world });
     else if (!isTileLoop(op)) return false;
-    else if (op.attributes["spread"] === true && !movers.has(op)) mapStrips(op, b, values, row, rowsOf(op));
+    else if (hasPackets && op.attributes["spread"] === true && !movers.has(op))
+      mapStrips(op, b, values, row, rowsOf(op));
     else if (movers.has(op)) mapLoop(op, b, values, movers.get(op)! * lanes, movingRows);
     else mapLoop(op, b, values, threads * lanes, rowsOfBlocks);
     return true;
@@ -67,11 +69,15 @@ function isTileLoop(op: Op): boolean {
   return op.name === "for" && op.attributes["map"] === "tiles";
 }
 
-/** Iterations of a loop over ranks from 0 on with nothing in it but a tile loop that blocks may take in any way, perhaps under conditions. */
-function spreadTrips(op: Op, world: number, definitions: Definitions): number | null {
+/**
+ * Iterations of a loop over all ranks with nothing in it but a tile loop that blocks may take in any way, perhaps under conditions; with packets, over some ranks,
+ * too: over the others, or over this one.
+ */
+function spreadTrips(op: Op, world: number, hasPackets: boolean, definitions: Definitions): number | null {
   if (op.name !== "for" || op.attributes["map"] !== "ranks" || spreadLoop(op.regions[0]!.ops) === null) return null;
   const [from, to] = op.operands.map((v) => definitions.constant(v));
-  return from === 0 && to !== undefined && to > 0 && to <= world ? to : null;
+  const isSo = to === world || (hasPackets && to !== undefined && to > 0 && to < world);
+  return from === 0 && isSo ? to! : null;
 }
 
 function spreadLoop(ops: readonly Op[]): Op | null {

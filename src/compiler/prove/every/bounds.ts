@@ -155,8 +155,8 @@ export function isAtLeastZeroWhere(f: Form, facts: readonly Form[], ranges: Rang
   return false;
 }
 
-/** Null of a polynomial that has a square of the parameter. */
-function slopeOf(f: Form, name: string): Form | null {
+/** How much a polynomial grows by with a parameter; null of one that has a square of it. */
+export function slopeOf(f: Form, name: string): Form | null {
   try {
     return parted(f, name).slope;
   } catch (x) {

@@ -50,6 +50,16 @@ function refused({ kind }: OutputSpecification, span: Span): NotShown {
   return new NotShown(reason, span);
 }
 
+/** What is made of each specification, once. */
+function once<T>(make: (s: Specification) => T): (s: Specification) => T {
+  const made = new Map<Specification, T>();
+  return (s) => {
+    let known = made.get(s);
+    if (known === undefined) made.set(s, (known = make(s)));
+    return known;
+  };
+}
+
 /**
  * The specifications of the outputs, and of what is folded, where ranks have whole rows.
  * @param named folds of the kernel, each after those that it is made of: the specification must have as many, in that order
@@ -62,13 +72,7 @@ export function withFolds(
   span: Span,
 ): Kernel["specification"] {
   const folds = new Folds<Specification>(named, span);
-  const made = new Map<Specification, Specification>();
-  const look = (s: Specification): Specification => {
-    let other = made.get(s);
-    if (other === undefined) made.set(s, (other = make(s)));
-    return other;
-  };
-  const make = (s: Specification): Specification => {
+  const look: (s: Specification) => Specification = once((s: Specification): Specification => {
     switch (s.kind) {
       case "input":
       case "constant":
@@ -88,7 +92,7 @@ export function withFolds(
       default:
         throw refused(s, span);
     }
-  };
+  });
   const outputs = specification.map((s) => {
     if (s?.kind === "elements") throw refused(s, span);
     return s === null ? null : look(s);
@@ -117,13 +121,7 @@ export function withParts(
     localShape.every((e, d) => sameExtent(e, rows.localShape[d]!));
   if (!outputs.every(isCutSo)) throw new NotShown("what is made of parts of rows is no part of rows", span);
   const folds = new Folds<ElementExpression>(named, span);
-  const made = new Map<Specification, ElementExpression>();
-  const look = (s: Specification): ElementExpression => {
-    let other = made.get(s);
-    if (other === undefined) made.set(s, (other = make(s)));
-    return other;
-  };
-  const make = (s: Specification): ElementExpression => {
+  const look: (s: Specification) => ElementExpression = once((s: Specification): ElementExpression => {
     switch (s.kind) {
       case "input":
         if (!isCutSo(inputs.find((t) => t.name === s.name)!)) throw new NotShown(`'${s.name}' is not cut as rows are`, span); // prettier-ignore
@@ -153,7 +151,7 @@ export function withParts(
       default:
         throw refused(s, span);
     }
-  };
+  });
   const whole = (value: ElementExpression): ElementSpecification => ({ kind: "elements", variables: ["i", "j"], value }); // prettier-ignore
   const answers = specification.map((s) => {
     if (s?.kind === "elements") throw refused(s, span);

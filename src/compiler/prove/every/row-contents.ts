@@ -1,8 +1,8 @@
 /** What a block's shared memory holds in a round: numbers of places or rows, and folds of parts of rows, of which all together are the whole rows. */
 import type { Span } from "../../source.js";
 import type { Reduction } from "../../ir/ops.js";
-import { type Counter, exactQuotient, parted } from "./bounds.js";
-import { equal, factors, type Form, keyOf, minus, ONE, parameter, plus, product, Undecided, ZERO } from "./forms.js";
+import { type Counter, exactQuotient, slopeOf } from "./bounds.js";
+import { equal, factors, type Form, keyOf, minus, ONE, parameter, plus, product, ZERO } from "./forms.js";
 import { NotShown } from "./conditions.js";
 import { type Folded, foldedIn, namesInFolded, orderOf, renamedFolded, type Tree } from "./row-trees.js";
 import { intervalOf, replaced, type Run, runOf } from "./runs.js";
@@ -121,15 +121,6 @@ function contentIn(id: string, stores: readonly SharedStore[], asking: Asking): 
   const grid = stores.length === 1 ? gridOf(first) : null;
   if (grid === null) throw notFollowed(span);
   return { kind: "grid", fn, ...grid, id };
-}
-
-function slopeOf(f: Form, name: string): Form | null {
-  try {
-    return parted(f, name).slope;
-  } catch (x) {
-    if (x instanceof Undecided) return null;
-    throw x;
-  }
 }
 
 /** A store of folds whose elements lie one after the other, and go by the element alone. */

@@ -2,8 +2,8 @@
  * Whether places that loops count are an interval, each of them once: for all lengths of a box, by nothing but equal polynomials. What is not
  * seen to be one is none.
  */
-import { type Counter, exactQuotient, parted } from "./bounds.js";
-import { equal, factors, type Form, minus, ONE, plus, product, substituted, Undecided, ZERO } from "./forms.js";
+import { type Counter, exactQuotient, slopeOf } from "./bounds.js";
+import { equal, factors, type Form, minus, ONE, plus, product, substituted, ZERO } from "./forms.js";
 
 /** The places from `start` to before `end`, in each iteration of some loops. */
 export interface Run {
@@ -71,13 +71,8 @@ function widened(runs: readonly Run[], isAtLeastZero: (f: Form) => boolean): rea
 
 /** How far a run moves from one iteration to the next, where it is as long in each; else null. */
 function strideOf({ start, end }: Run, { name }: Counter): Form | null {
-  try {
-    const [a, b] = [parted(start, name).slope, parted(end, name).slope];
-    return equal(a, b) ? a : null;
-  } catch (x) {
-    if (x instanceof Undecided) return null;
-    throw x;
-  }
+  const [a, b] = [slopeOf(start, name), slopeOf(end, name)];
+  return a !== null && b !== null && equal(a, b) ? a : null;
 }
 
 function isCounted(f: Form, counters: readonly Counter[]): boolean {
