@@ -72,6 +72,7 @@
   X("openNvrtc", OpenNvrtc)                          \
   X("nvrtcVersion", NvrtcVersion)                    \
   X("nvrtcSupportedArchs", NvrtcSupportedArchs)      \
+  X("fixAddresses", FixAddresses)                    \
   P("nvrtcCompile", NvrtcCompile)                    \
   /* program.cc */                                   \
   X("moduleLoad", ModuleLoad)                        \

@@ -1,6 +1,8 @@
 // CUDA C to cubin and PTX with NVRTC. Works on machines without a GPU.
 #include "api/nvrtc.h"
 
+#include <sys/personality.h>
+
 #include "convert.h"
 #include "exports.h"
 #include "signals.h"
@@ -116,6 +118,16 @@ Napi::Value NvrtcSupportedArchs(const Napi::CallbackInfo& info) {
   Napi::Array result = Napi::Array::New(info.Env());
   for (int i = 0; i < count; ++i) result.Set(static_cast<std::uint32_t>(i), archs[i]);
   return result;
+}
+
+/// fixAddresses(on): whether they were before. Some containers forbid it: then they stay random.
+Napi::Value FixAddresses(const Napi::CallbackInfo& info) {
+  constexpr unsigned long kAsk = 0xffffffff;
+  const int now = personality(kAsk);
+  const bool was = now != -1 && (now & ADDR_NO_RANDOMIZE) != 0;
+  const int wanted = info[0].ToBoolean() ? now | ADDR_NO_RANDOMIZE : now & ~ADDR_NO_RANDOMIZE;
+  if (now != -1 && wanted != now) personality(static_cast<unsigned long>(wanted));
+  return Napi::Boolean::New(info.Env(), was);
 }
 
 /// nvrtcCompile(source, name, options[]): a promise of {ok, code, codeName, log, ptx?, cubin?}.

@@ -237,6 +237,11 @@ export interface Native extends NcclNative, NvshmemNative, NvmlNative {
   nvrtcVersion(): { readonly major: number; readonly minor: number };
   /** 90 for sm_90. */
   nvrtcSupportedArchs(): number[];
+  /**
+   * Whether programs that this thread starts from now on have their memory at the same addresses each time. Says whether they had before.
+   * Where a container forbids that, nothing changes.
+   */
+  fixAddresses(on: boolean): boolean;
   /** A program that does not compile resolves with `ok: false`. */
   nvrtcCompile(source: string, name: string, options: readonly string[]): Promise<NvrtcResult>;
 

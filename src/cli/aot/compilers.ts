@@ -2,10 +2,14 @@
  * NVRTC on all cores, a process of its own for each text. It compiles one text at a time in a process, however many threads ask (seen
  * with 13.0: four texts at once take as long as one after the other). And what it makes of a text depends on what the process has
  * compiled before (seen with 13.0, of one kernel in some thirty: other registers, as good), so that a build would not be the same twice.
+ * In a process of its own it still depends on where memory lies, so that is the same each time: addresses of programs are fixed, and
+ * blocks of 128 KiB and more come from the thread's arena (`MALLOC_MMAP_THRESHOLD_` of glibc), not from wherever the system has room
+ * (one text, 160 times: 2 were others with the second alone).
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { native } from "../../runtime/native.js";
 import { type CompiledProgram, compileCuda } from "../../runtime/program.js";
 
 /** What a process is asked. */
@@ -49,11 +53,14 @@ export class Compilers {
   /** Null where the process has refused the text, or has ended. */
   private ask(request: CompileRequest): Promise<CompiledProgram | null> {
     // It begins alike each time, whatever Node was told here.
+    const before = native().fixAddresses(true);
     const child = fork(this.path, {
       execArgv: [],
+      env: { ...process.env, MALLOC_MMAP_THRESHOLD_: String(32 << 20) },
       serialization: "advanced",
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
+    native().fixAddresses(before);
     this.children.add(child);
     return new Promise((resolve) => {
       const done = (answer: CompiledProgram | null): void => {
