@@ -9,6 +9,7 @@ import { distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
 import { bufferAt, TAKEN } from "./packets.js";
 import type { Source } from "./pieces.js";
+import { hasOnePlaceTwice, type Region, Regions } from "./regions.js";
 
 /** What an element holds: an expression, with `$0`, `$1`, … for elements of inputs, by their distance from it. */
 interface Content {
@@ -184,10 +185,15 @@ class Memory {
       for (let r = 0; r < kernel.world; r++) {
         if (!isHolder(layout, kernel.mesh, r)) continue;
         const leader = hasAxes(layout) ? leaderOf(layout, kernel.mesh, r) : isOne ? 0 : r;
-        const held = this.read(name, r, ZERO, size, launch, NO_PLACE).map((h) => ({
-          end: h.end,
-          keys: this.isAmbiguous(h, o, r) ? null : [this.key(h, o, r, launch)],
-        }));
+        const answer = answersOf(kernel)[o]!;
+        const whole = this.read(name, r, ZERO, size, launch, NO_PLACE);
+        const held =
+          answer instanceof Regions
+            ? answer.of(this.lengths, r).flatMap((region) => this.keyedIn(region, whole, launch, name))
+            : whole.map((h) => ({
+                end: h.end,
+                keys: this.isAmbiguous(h, o, r) ? null : [this.key(h, o, r, launch)],
+              }));
         together.set(leader, [...(together.get(leader) ?? []), held]);
       }
       return [...together].flatMap(([leader, all]) => {
@@ -212,6 +218,27 @@ class Memory {
       if (isB) j++;
     }
     return parts;
+  }
+
+  /** What a region holds, part by part: an expression of places that the region is made of. */
+  private keyedIn(region: Region, whole: readonly Held[], launch: number, output: string): KeyedParts {
+    const isUnknown = this.isProved && isAsked("told apart") && hasOnePlaceTwice(region);
+    return whole.flatMap((held) => {
+      const part = this.common(held, region.start, region.end);
+      if (part === null) return [];
+      const leaves = part.content.leaves.map(({ input, owner, launch: of, place }) => {
+        const distance = distanceOf(place);
+        const places = region.places.flatMap((p, i) =>
+          p.input === input && (p.owner ?? owner) === owner && distance !== null && equal(p.distance, distance)
+            ? [i]
+            : [],
+        );
+        if (places.length === 0) throw new NotShown(`what '${output}' holds is of elements that nothing says of it`, NO_PLACE); // prettier-ignore
+        return `${input}@${owner} ${places.join("=")} ${launch - of}`;
+      });
+      const text = `${region.number}: ${part.content.text} of ${leaves.join(", ")}`;
+      return [{ end: part.end, keys: isUnknown ? null : [text] }];
+    });
   }
 
   private isAmbiguous({ start, end }: Held, o: number, rank: number): boolean {

@@ -4,12 +4,14 @@ import type { ElementExpression, ElementSpecification, SignatureTensor, Specific
 import { type Extent, sameExtent } from "../../types/extent.js";
 import { placeOf } from "../results.js";
 import { demand, NotShown } from "./conditions.js";
+import { Regions } from "./regions.js";
 
 /**
  * How an answer goes element by element: of the elements in the same places of whole tensors; of those at fixed distances in
- * what ranks hold; or of a single one, in a row and a column that go with those of the whole output in either order.
+ * what ranks hold; of a single one, in a row and a column that go with those of the whole output in either order; or, in each
+ * region of rows, of those at distances that go with lengths.
  */
-export type Answer = "whole" | "local" | "single";
+export type Answer = "whole" | "local" | "single" | Regions;
 
 const known = new WeakMap<Kernel, readonly (Answer | null)[]>();
 
@@ -26,13 +28,34 @@ export function answersOf(kernel: Kernel): readonly (Answer | null)[] {
 function answerOf(kernel: Kernel, output: SignatureTensor, s: Kernel["specification"][number] & object): Answer {
   if (s.kind === "elements") {
     if (new OfOne(kernel, output, s).is()) return "single";
-    new OfElements(kernel, output, s).check(s.value, new Set());
-    return "local";
+    const elements = new OfElements(kernel, output, s);
+    try {
+      elements.check(s.value, new Set());
+      return "local";
+    } catch (e) {
+      if (!(e instanceof NotShown)) throw e;
+      return regionsOf(kernel, output, s) ?? fail(e);
+    }
   }
   if (new OfTensors(kernel, output).holdsRows(s))
     throw new NotShown("the answer is of what ranks have one by one", placeOf(kernel));
   checkShapes(kernel, output);
   return "whole";
+}
+
+function fail(e: NotShown): never {
+  throw e;
+}
+
+function regionsOf(kernel: Kernel, output: SignatureTensor, s: ElementSpecification): Regions | null {
+  try {
+    return new Regions(kernel, output, s, (value, isInPlace) =>
+      new OfElements(kernel, output, s, isInPlace).check(value, new Set()),
+    );
+  } catch (e) {
+    if (e instanceof NotShown) return null;
+    throw e;
+  }
 }
 
 /**
@@ -133,6 +156,8 @@ function checkShapes(kernel: Kernel, given: SignatureTensor): void {
     throw new NotShown("the tensors have several shapes, or parts that are not neighbours", placeOf(kernel));
 }
 
+type Load = ElementExpression & { readonly kind: "load" };
+
 /** An `ensures` of elements, over what ranks hold where they hold it. */
 class OfElements {
   /** By part: the numbers it was looked at with. Specifications share parts. */
@@ -142,6 +167,7 @@ class OfElements {
     private readonly kernel: Kernel,
     private readonly output: SignatureTensor,
     private readonly specification: ElementSpecification,
+    private readonly isInPlace = (load: Load): boolean => this.isOwn(load),
   ) {}
 
   /** @param numbers variables of reductions */
@@ -171,12 +197,7 @@ class OfElements {
         return this.check(e.b, numbers);
       case "load": {
         if (e.peer !== null) this.check(e.peer, numbers);
-        const input = this.kernel.inputs.find((t) => t.name === e.input)!;
-        const shape = this.output.localShape;
-        const isOwn =
-          input.localShape.length === shape.length && input.localShape.every((x, d) => sameExtent(x, shape[d]!));
-        if (!isOwn || !e.indices.every((i, d) => this.isPlace(i, d)))
-          this.fail("the answer is of elements in other places");
+        if (!this.isInPlace(e)) this.fail("the answer is of elements in other places");
         return;
       }
       case "reduce":
@@ -184,6 +205,15 @@ class OfElements {
         this.check(e.to, numbers);
         return this.check(e.body, new Set([...numbers, e.variable]));
     }
+  }
+
+  /** Whether a load is of the output's element's place in what has its shape. */
+  private isOwn({ input: name, indices }: Load): boolean {
+    const input = this.kernel.inputs.find((t) => t.name === name)!;
+    const shape = this.output.localShape;
+    const isAlike =
+      input.localShape.length === shape.length && input.localShape.every((x, d) => sameExtent(x, shape[d]!));
+    return isAlike && indices.every((i, d) => this.isPlace(i, d));
   }
 
   /** Whether an index is that of the output's element; of a vector, at a fixed distance from it. */
