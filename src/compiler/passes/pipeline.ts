@@ -4,6 +4,7 @@ import { deriveSync } from "./derive-sync.js";
 import { engineCopies } from "./engine-copies.js";
 import { expandBarriers } from "./expand-barriers.js";
 import { expandMessages } from "./expand-messages.js";
+import { forwardElements } from "./forward-elements.js";
 import { forwardScratch } from "./forward-scratch.js";
 import { fuseRows } from "./fuse-rows.js";
 import { inferSymmetric } from "./infer-symmetric.js";
@@ -85,6 +86,7 @@ export const PIPELINE: readonly Pass[] = [
   { name: "linearize", from: "device", to: "device", run: linearize },
   { name: "unroll", from: "device", to: "device", run: unroll },
   { name: "simplify", from: "device", to: "device", run: simplify },
+  { name: "forward-elements", from: "device", to: "device", run: forwardElements },
   { name: "vectorize", from: "device", to: "device", ...reading(["accessBytes"], vectorize) },
   { name: "simplify-vectors", from: "device", to: "device", run: simplify },
   { name: "unswitch", from: "device", to: "device", run: unswitch },
