@@ -241,8 +241,14 @@ class Memory {
     });
   }
 
-  private isAmbiguous({ start, end }: Held, o: number, rank: number): boolean {
-    if (!this.isProved || !isAsked("told apart") || answersOf(this.program.kernel)[o] !== "single") return false;
+  private isAmbiguous({ start, end, content }: Held, o: number, rank: number): boolean {
+    const { kernel } = this.program;
+    const answer = answersOf(kernel)[o];
+    const dims = kernel.outputs[o]!.localShape.length;
+    const isByRows = (leaf: Leaf): boolean =>
+      kernel.inputs.find((t) => t.name === leaf.input)!.localShape.length < dims;
+    const isOfBoth = answer === "single" || (answer === "local" && content.leaves.some(isByRows));
+    if (!this.isProved || !isAsked("told apart") || !isOfBoth) return false;
     return !this.coordinates(o, rank).tellsColumns(start, end);
   }
 

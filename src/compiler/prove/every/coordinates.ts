@@ -35,6 +35,8 @@ export class Coordinates {
    */
   textOf(given: SignatureTensor, owner: number, place: Place, start: Form, end: Form): string | null {
     const input = this.answer === "whole" ? withoutRows(given, this.output.shape.length) : given;
+    if (this.answer === "local" && input.localShape.length < this.output.localShape.length)
+      return this.rowsOrColumns(input, place, start, end);
     if (this.isLinear(input)) {
       const linear = this.linear(input, owner, this.inOneRow(place, start, end));
       return linear !== null && isConstant(linear) ? String(constantOf(linear)) : null;
@@ -96,6 +98,34 @@ export class Coordinates {
 
   private lengthOf(e: SignatureTensor["shape"][number]): Form {
     return this.lengths.of(this.lengths.program.expressions.extent(e));
+  }
+
+  /**
+   * An element of what has a number for each row, or for each column, of what a rank holds, where that is of the same row, or column: of as many first dimensions
+   * as the input has, or last ones.
+   */
+  private rowsOrColumns(input: SignatureTensor, place: Place, start: Form, end: Form): string | null {
+    const dims = input.localShape.length;
+    const shape = this.output.localShape;
+    const isOf = (part: typeof shape): boolean => input.localShape.every((e, d) => sameExtent(e, part[d]!));
+    const lattice = latticeOf(place);
+    if (lattice === null) {
+      // In the first row, or in rows of one element.
+      const distance = distanceOf(place);
+      const isFirst = isOf(shape.slice(-dims)) && this.isInFirst(shape.slice(-dims), start, end);
+      return distance !== null && distance.size === 0 && isFirst ? "columns" : null;
+    }
+    const { first, row, column, shift, by } = lattice;
+    if (first.size > 0 || shift.size > 0) return null;
+    const isBy = (part: typeof shape): boolean => equal(by, this.lengthOf(productOf(part)));
+    if (isOf(shape) && isBy(shape.slice(dims)) && equal(row, ONE) && column.size === 0) return "rows";
+    if (isOf(shape.slice(-dims)) && isBy(shape.slice(-dims)) && row.size === 0 && equal(column, ONE)) return "columns";
+    return null;
+  }
+
+  private isInFirst(part: SignatureTensor["shape"], start: Form, end: Form): boolean {
+    const { ranges } = this.lengths.box;
+    return isAtLeastZero(start, ranges) && isAtLeastZero(minus(this.lengthOf(productOf(part)), end), ranges);
   }
 
   /** Of outputs with rows and columns, what lies where in a rank's part of an input with rows and columns, or columns alone. */

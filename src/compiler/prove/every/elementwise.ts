@@ -213,7 +213,16 @@ class OfElements {
     const shape = this.output.localShape;
     const isAlike =
       input.localShape.length === shape.length && input.localShape.every((x, d) => sameExtent(x, shape[d]!));
-    return isAlike && indices.every((i, d) => this.isPlace(i, d));
+    if (isAlike) return indices.every((i, d) => this.isPlace(i, d));
+    // A number for each row, or for each column.
+    const { variables } = this.specification;
+    const less = shape.length - input.localShape.length;
+    return [0, less].some(
+      (first) =>
+        less > 0 &&
+        input.localShape.every((x, d) => sameExtent(x, shape[first + d]!)) &&
+        indices.every((i, d) => i.kind === "variable" && i.name === variables[first + d]),
+    );
   }
 
   /** Whether an index is that of the output's element; of a vector, at a fixed distance from it. */
