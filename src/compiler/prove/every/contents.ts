@@ -58,19 +58,26 @@ class Memory {
     const outputs = new Set<string>();
     for (let launch = 0; launch < this.program.launches; launch++) {
       for (const { name } of this.program.kernel.outputs)
-        for (let r = 0; r < this.program.kernel.world; r++) this.held.delete(`${r} ${name}`);
+        for (let r = 0; r < this.program.kernel.world; r++) this.begin(name, r, launch);
       for (const unit of this.program.units) if (unit.launch === launch) this.run(unit);
       for (const key of this.outputKeys(launch)) outputs.add(key);
     }
     return outputs;
   }
 
+  /** An output as a launch finds it: empty, or, where it is changed in place, as the caller has filled it. */
+  private begin(name: string, owner: number, launch: number): void {
+    const end = this.lengths.sizeOf(name);
+    const isInput = bufferAt(this.program.kernel, name).role === "inout" && !isZero(end, this.ranges);
+    if (isInput) this.held.set(`${owner} ${name}`, [{ start: ZERO, end, content: given(name, owner, launch) }]);
+    else this.held.delete(`${owner} ${name}`);
+  }
+
   private run(unit: Unit): void {
     // What is sent to all peers is made once.
     const known = new Map<readonly Source[], { readonly part: MovementPart; readonly made: readonly Held[] }>();
-    for (const part of this.lengths.partsIn(unit)) {
+    const make = (part: MovementPart): readonly Held[] => {
       const { movement: m, base, length, sources } = part;
-      if (m.text === TAKEN) continue;
       const found = known.get(sources);
       const isSame =
         found !== undefined &&
@@ -79,11 +86,25 @@ class Memory {
         equal(found.part.length, length);
       const all = isSame ? found.made : this.madeIn(part, unit);
       known.set(sources, { part, made: all });
+      return all;
+    };
+    const write = ({ movement: m }: MovementPart, all: readonly Held[]): void => {
       const owner = m.owner < 0 ? unit.rank : m.owner;
       for (const { start, end, content } of all) this.write(`${owner} ${m.buffer}`, start, end, content);
       // What reads what was written now is made anew.
       for (const of of known.keys())
         if (of.some((s) => s.buffer === m.buffer && (s.owner < 0 ? unit.rank : s.owner) === owner)) known.delete(of);
+    };
+    const parts = this.lengths.partsIn(unit).filter(({ movement }) => movement.text !== TAKEN);
+    const done = new Set<MovementPart>();
+    for (const part of parts) {
+      if (done.has(part)) continue;
+      const { iterations } = part.movement;
+      // What iterations store together is made of what was there before.
+      const beside = iterations === undefined ? [part] : parts.filter((p) => p.movement.iterations === iterations);
+      beside.forEach((p) => done.add(p));
+      const made = beside.map(make);
+      beside.forEach((p, i) => write(p, made[i]!));
     }
   }
 
@@ -124,8 +145,7 @@ class Memory {
   private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
     const { role } = bufferAt(this.program.kernel, buffer);
     if (role === "input") {
-      const leaf = { input: buffer, owner, launch, place: { apart: ONE, distance: ZERO, rows: null, turns: [] } };
-      return [{ start, end, content: { text: "$0", leaves: [leaf] } }];
+      return [{ start, end, content: given(buffer, owner, launch) }];
     }
     const found: Held[] = [];
     let at = start;
@@ -278,6 +298,12 @@ type KeyedParts = readonly { readonly end: Form; readonly keys: readonly string[
 
 /** Nothing in the source stands for it. */
 const NO_PLACE: Span = { start: 0, end: 0 } as Span;
+
+/** What an input holds. */
+function given(input: string, owner: number, launch: number): Content {
+  const place = { apart: ONE, distance: ZERO, rows: null, turns: [] };
+  return { text: "$0", leaves: [{ input, owner, launch, place }] };
+}
 
 function moved(content: Content, by: Form): Content {
   if (by.size === 0) return content;

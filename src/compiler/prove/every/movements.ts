@@ -50,7 +50,9 @@ export class Movements {
   of({ parts }: Stretch): readonly Movement[] {
     return parts
       .flatMap(separated)
-      .flatMap((part) => this.ofPart(part))
+      .flatMap((part, i) =>
+        this.ofPart(part).map((m) => (m.iterations === undefined ? m : { ...m, iterations: `${i} ${m.iterations}` })),
+      ) // prettier-ignore
       .map((m) => {
         const isOfAny = m.sources.some((s) => s.buffer === this.ofAnyBlock);
         return isOfAny ? { ...m, rows: ANY_BLOCK, takers: m.takers.map(() => null) } : m;
@@ -180,7 +182,7 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
     }
     for (const { keys, merged } of seen) {
       ways.push({ keys, box });
-      for (const m of merged) note(found, m);
+      for (const m of merged) note(found, m, merged.filter((o) => o.iterations !== null && o.iterations === m.iterations)); // prettier-ignore
     }
   };
   try {
@@ -199,7 +201,21 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
     throw e;
   }
   if (lanes.length > 0) bringTogether(found, ways, roots);
-  return [...found.values()].map((f) => settled(f, ways, roots));
+  const together = lanes.length > 0 ? new Map<string, string>() : iterationsOf(found);
+  return [...found.values()].map((f) => {
+    const iterations = together.get(f.key);
+    return { ...settled(f, ways, roots), ...(iterations === undefined ? {} : { iterations }) };
+  });
+}
+
+/** By key, a text for movements that the same iterations store on all ways; of those that there are several of. */
+function iterationsOf(found: ReadonlyMap<string, Found>): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const { key, beside } of found.values()) {
+    const all = [...beside].filter((other) => found.get(other)!.beside.has(key)).sort();
+    if (all.length > 1) texts.set(key, all[0]!);
+  }
+  return texts;
 }
 
 /** Lengths in a stretch: what is held against 0 from below, which bounds of loops are. */
@@ -254,14 +270,18 @@ interface Found extends Omit<Merged, "lengths" | "movement"> {
   movement: Merged["movement"];
   lengths: ReadonlySet<string>;
   rows: number | null;
+  /** Keys of movements that the same iterations store on each way that has this one. */
+  beside: ReadonlySet<string>;
 }
 
-function note(found: Map<string, Found>, merged: Merged): void {
+function note(found: Map<string, Found>, merged: Merged, beside: readonly Merged[] = []): void {
   const known = found.get(merged.key);
+  const keys = beside.map((m) => m.key);
   if (known === undefined) {
-    found.set(merged.key, { ...merged });
+    found.set(merged.key, { ...merged, beside: new Set(keys) });
     return;
   }
+  known.beside = new Set(keys.filter((key) => known.beside.has(key)));
   known.lengths = new Set([...known.lengths].filter((l) => merged.lengths.has(l)));
   // What one way does not need another may.
   const { span, aligned, covered, divisors } = merged.movement;

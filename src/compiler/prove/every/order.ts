@@ -194,6 +194,13 @@ function checkSlots(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs):
     }
 }
 
+/** Whether one is read and the other stored by movements of which the same iteration stores each element, after it has read what it needs. */
+function areBesideEachOther(a: Touch, b: Touch): boolean {
+  const [m, n] = [a.movement, b.movement];
+  const isIteration = m.iterations !== undefined && m.iterations === n.iterations && equal(m.base, n.base);
+  return isIteration && a.of === b.of && a.turn === b.turn && a.writes !== b.writes;
+}
+
 /** Whether nothing synchronises between two stretches of a rank. */
 function isOneRun(a: Unit, b: Unit): boolean {
   return a.rank === b.rank && a.launch === b.launch && a.run === b.run;
@@ -238,7 +245,7 @@ export class Pairs {
     // Which thread and block an element is of goes by where what is stored lies.
     if (a.isInRows || b.isInRows) return false;
     if (a === b) return this.all(a.of, b.of, Relation.Same | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
-    const isOne = a.movement === b.movement && a.turn === b.turn;
+    const isOne = (a.movement === b.movement && a.turn === b.turn) || areBesideEachOther(a, b);
     // A thread reads an element before it stores what it makes of it.
     const strand = isOne && equal(a.start, b.start) ? Relation.OneStrand : 0;
     return this.all(a.of, b.of, strand | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
@@ -299,7 +306,7 @@ export class Pairs {
     this.knownCallers.add(key);
     const { role } = bufferAt(kernel, buffer);
     if (role === "input" && isStored) throw new NotShown(`'${buffer}' is an input, and stored to`, span);
-    if (role !== "input" && role !== "output") return;
+    if (role !== "input" && role !== "output" && role !== "inout") return;
     for (const order of orders)
       for (let block = 0; block < order.grid; block++) {
         const place = { ...unit, block };

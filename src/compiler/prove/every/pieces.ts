@@ -71,6 +71,11 @@ export interface Movement {
   readonly divisors: readonly Form[];
   /** Of rounds: elements are read or stored there, no more is known; see `footprints.ts`. */
   readonly isFootprint?: "read" | "stored";
+  /**
+   * Movements of a stretch that have one of these are stored by the same iterations, element by element, and before that all is read that they are
+   * made of. Absent: of one alone.
+   */
+  readonly iterations?: string;
   readonly span: Span;
 }
 
@@ -87,6 +92,8 @@ export interface Merged {
   /** Roots and constants that the length may be. */
   readonly lengths: ReadonlySet<string>;
   readonly rows: number | null;
+  /** On this way, one text for movements that the same iterations store, after all is read; null where that is not known. */
+  readonly iterations: string | null;
 }
 
 /** What the stores of one way come to. @throws NotShown */
@@ -382,7 +389,13 @@ function chained(
     },
     lengths,
     rows,
+    iterations: way.readsFirst && !way.hasPackets ? iterationsOf(all) : null,
   };
+}
+
+function iterationsOf(stores: readonly StoreAt[]): string {
+  const texts = stores.map(({ seen: { loops }, stored: { index, lanes } }) => `${loops.map((l) => l.name).join()} ${lanes} ${keyOf(index)}`); // prettier-ignore
+  return texts.sort().join(";");
 }
 
 /** Which blocks take what is stored, number 0, or what a source has. */
@@ -426,12 +439,12 @@ function rowsOf(stores: readonly StoreAt[], base: Form, turns: readonly Counted[
       const times = map === "lanes" ? ONE : timesOf(access.index, name);
       if (isRounds(times)) continue;
       // Threads and lanes go through the rest of a row.
-      const { high } = rangeOf(count, way.ranges);
+      const { high } = rangeOf(count, way.box.ranges);
       if (!isConstant(times) || constantOf(times) < 0 || high === Infinity) fail();
       span += constantOf(times) * (high - 1);
     }
     const beyond = minus(at, place.map === "blocks" ? plus(base, place.low, row) : base);
-    const within = rangeOf(minus(beyond, product(divided(beyond, round), round)), way.ranges);
+    const within = rangeOf(minus(beyond, product(divided(beyond, round), round)), way.box.ranges);
     if (!(within.low >= 0 && within.high + span <= row)) fail();
   }
   return rows;

@@ -27,6 +27,7 @@ function textOf(
     aligned,
     divisors,
     isFootprint,
+    iterations,
     span,
   }: Movement,
   name: Name,
@@ -34,7 +35,7 @@ function textOf(
   const keys = (all: readonly Form[]): string[] => all.map(keyOf);
   const read = sources.map((s: Source) => [name(s.buffer), s.owner, keyOfPlace(s.place)]);
   const lanes = aligned.map((a) => [keyOf(a.form), a.lanes]);
-  const stored = [name(buffer), owner, keyOf(base), turns.map(keyOfCounted), length, text, isFootprint];
+  const stored = [name(buffer), owner, keyOf(base), turns.map(keyOfCounted), length, text, isFootprint, iterations];
   const blocks = [rows, ...takers.map(keyOfTaker)];
   return JSON.stringify([...stored, read, blocks, keys(covered), lanes, keys(divisors), span.start, span.end]);
 }
@@ -125,7 +126,7 @@ function launchText(kernel: Kernel, units: readonly Unit[]): string {
   const numbers = new Map<string, number>();
   const name: Name = (buffer) => {
     const { role } = bufferAt(kernel, buffer);
-    if (role === "input" || role === "output") return buffer;
+    if (role === "input" || role === "output" || role === "inout") return buffer;
     if (!numbers.has(buffer)) numbers.set(buffer, numbers.size);
     return `#${numbers.get(buffer)!}`;
   };

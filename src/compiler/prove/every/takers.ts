@@ -65,13 +65,13 @@ export function takerOf({ index, lanes }: Access, digits: readonly Loop[], way: 
     if (name === place.name) continue;
     const apart = map === "lanes" ? ONE : (times.get(name) ?? ZERO);
     if (apart.size === 0 || withoutRounds(apart).size === 0) continue;
-    const { high } = rangeOf(count, way.ranges);
+    const { high } = rangeOf(count, way.box.ranges);
     if (!isConstant(apart) || constantOf(apart) < 0 || high === Infinity) return null;
     span += constantOf(apart) * (high - 1);
   }
   if (lanes > 1 && !digits.some((d) => d.map === "lanes")) return null;
   const beyond = withoutRounds(place.map === "blocks" ? plus(own, place.low, -rows) : own);
-  const within = rangeOf(beyond, way.ranges);
+  const within = rangeOf(beyond, way.box.ranges);
   const isInRow = within.low >= 0 && within.high + span <= rows;
   return isInRow || !isAsked("rows") ? { rows, from } : null;
 }

@@ -83,6 +83,10 @@ const MOST_ITERATIONS = 64;
 export class Way {
   readonly stores: readonly StoreSeen[];
   readonly hasPackets: boolean;
+  /** Whether no iteration of threads reads a buffer behind a store to it, here or on another rank. */
+  readsFirst = true;
+  /** Loops over threads, and what they have stored to. */
+  private readonly changed = new Set<string>();
   private readonly seen: StoreSeen[] = [];
   private readonly forms = new Map<Value, Form>();
   private readonly terms = new Map<Value, Term>();
@@ -108,7 +112,7 @@ export class Way {
     private readonly kernel: Kernel,
     private readonly expressions: Expressions,
     private readonly part: Part,
-    private readonly box: Box,
+    readonly box: Box,
     private readonly roots: ReadonlyMap<number, string>,
     decisions: Decisions,
     otherwise: (decisions: Decisions) => void,
@@ -455,11 +459,12 @@ export class Way {
   private access(op: Op): Access {
     const { peer, indices } = memoryOperands(op);
     const buffer = text(op, "buffer");
-    const { role } = bufferOf(this.kernel, buffer);
-    if (role === "inout") throw new NotShown(`'${buffer}' is changed in place`, op.span);
-    if (role !== "input" && role !== "output" && role !== "scratch")
+    if (!["input", "output", "inout", "scratch"].includes(bufferOf(this.kernel, buffer).role))
       throw new NotShown(`'${buffer}' lies in the memory of a block`, op.span);
-    if (!this.loops.some((l) => l.map === "threads")) throw new NotShown("all threads touch an element", op.span);
+    const threads = this.loops.find((l) => l.map === "threads");
+    if (threads === undefined) throw new NotShown("all threads touch an element", op.span);
+    if (op.name === "store") this.changed.add(`${threads.name} ${buffer}`);
+    else if (this.changed.has(`${threads.name} ${buffer}`)) this.readsFirst = false;
     if (indices.length !== 1) throw new NotShown("an index is not linear", op.span);
     const index = this.needed(op, indices[0]!, `data decides where '${buffer}' is touched`);
     const owner = peer === null ? constant(-1) : this.needed(op, peer, "data decides which rank is meant");
@@ -510,9 +515,5 @@ export class Way {
   /** Blocks of the launch. */
   get grid(): Form {
     return this.box.names.get(GRID)!;
-  }
-
-  get ranges(): Box["ranges"] {
-    return this.box.ranges;
   }
 }
