@@ -182,7 +182,8 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
     }
     for (const { keys, merged } of seen) {
       ways.push({ keys, box });
-      for (const m of merged) note(found, m, merged.filter((o) => o.iterations !== null && o.iterations === m.iterations)); // prettier-ignore
+      const beside = besideEachOther(merged);
+      for (const m of merged) note(found, m, [beside.get(m) ?? NONE]);
     }
   };
   try {
@@ -201,18 +202,31 @@ function movementsOf(kernel: Kernel, expressions: Expressions, part: Part): read
     throw e;
   }
   if (lanes.length > 0) bringTogether(found, ways, roots);
-  const together = lanes.length > 0 ? new Map<string, string>() : iterationsOf(found);
+  const together = iterationsOf(found);
   return [...found.values()].map((f) => {
     const iterations = together.get(f.key);
     return { ...settled(f, ways, roots), ...(iterations === undefined ? {} : { iterations }) };
   });
 }
 
+const NONE: ReadonlySet<string> = new Set();
+
+/** Keys of those that the same iterations store as each, on one way; nothing where none reads what another stores to. */
+function besideEachOther(merged: readonly Merged[]): ReadonlyMap<Merged, ReadonlySet<string>> {
+  const stored = new Set(merged.map((m) => m.movement.buffer));
+  if (!merged.some((m) => m.movement.sources.some((s) => stored.has(s.buffer)))) return new Map();
+  const groups = new Map<string | null, Set<string>>();
+  for (const { iterations, key } of merged)
+    if (iterations !== null) groups.set(iterations, (groups.get(iterations) ?? new Set()).add(key));
+  return new Map(merged.map((m) => [m, groups.get(m.iterations) ?? NONE]));
+}
+
 /** By key, a text for movements that the same iterations store on all ways; of those that there are several of. */
 function iterationsOf(found: ReadonlyMap<string, Found>): Map<string, string> {
   const texts = new Map<string, string>();
+  const isBeside = (a: string, b: string): boolean => found.get(a)?.beside.every((keys) => keys.has(b)) === true;
   for (const { key, beside } of found.values()) {
-    const all = [...beside].filter((other) => found.get(other)!.beside.has(key)).sort();
+    const all = [...(beside[0] ?? NONE)].filter((other) => isBeside(key, other) && isBeside(other, key)).sort();
     if (all.length > 1) texts.set(key, all[0]!);
   }
   return texts;
@@ -261,7 +275,9 @@ function bringTogether(found: Map<string, Found>, ways: readonly WaySeen[], root
     );
     if (same === undefined) continue;
     found.delete(key);
-    note(found, { ...numbered, key: same.key });
+    note(found, { ...numbered, key: same.key }, numbered.beside);
+    for (const one of found.values())
+      one.beside = one.beside.map((keys) => (keys.has(key) ? new Set([...keys].map((k) => (k === key ? same.key : k))) : keys)); // prettier-ignore
     for (const { keys } of its) if (keys.delete(key)) keys.add(same.key);
   }
 }
@@ -270,18 +286,17 @@ interface Found extends Omit<Merged, "lengths" | "movement"> {
   movement: Merged["movement"];
   lengths: ReadonlySet<string>;
   rows: number | null;
-  /** Keys of movements that the same iterations store on each way that has this one. */
-  beside: ReadonlySet<string>;
+  /** On each way that has this one, keys of the movements that the same iterations store. */
+  beside: ReadonlySet<string>[];
 }
 
-function note(found: Map<string, Found>, merged: Merged, beside: readonly Merged[] = []): void {
+function note(found: Map<string, Found>, merged: Merged, beside: readonly ReadonlySet<string>[]): void {
   const known = found.get(merged.key);
-  const keys = beside.map((m) => m.key);
   if (known === undefined) {
-    found.set(merged.key, { ...merged, beside: new Set(keys) });
+    found.set(merged.key, { ...merged, beside: [...beside] });
     return;
   }
-  known.beside = new Set(keys.filter((key) => known.beside.has(key)));
+  known.beside.push(...beside);
   known.lengths = new Set([...known.lengths].filter((l) => merged.lengths.has(l)));
   // What one way does not need another may.
   const { span, aligned, covered, divisors } = merged.movement;

@@ -197,7 +197,7 @@ function checkSlots(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs):
 /** Whether one is read and the other stored by movements of which the same iteration stores each element, after it has read what it needs. */
 function areBesideEachOther(a: Touch, b: Touch): boolean {
   const [m, n] = [a.movement, b.movement];
-  const isIteration = m.iterations !== undefined && m.iterations === n.iterations && equal(m.base, n.base);
+  const isIteration = m.iterations !== undefined && m.iterations === n.iterations;
   return isIteration && a.of === b.of && a.turn === b.turn && a.writes !== b.writes;
 }
 

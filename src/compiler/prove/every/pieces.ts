@@ -389,12 +389,17 @@ function chained(
     },
     lengths,
     rows,
-    iterations: way.readsFirst && !way.hasPackets ? iterationsOf(all) : null,
+    iterations: way.readsFirst ? iterationsOf(all, start) : null,
   };
 }
 
-function iterationsOf(stores: readonly StoreAt[]): string {
-  const texts = stores.map(({ seen: { loops }, stored: { index, lanes } }) => `${loops.map((l) => l.name).join()} ${lanes} ${keyOf(index)}`); // prettier-ignore
+/** Which iteration of which loops stores the element of which number, from `start` on. */
+function iterationsOf(stores: readonly StoreAt[], start: Form): string {
+  const texts = stores.map(({ seen, at }) => {
+    const { index, lanes } = seen.access;
+    const counted = new Map([...index].filter(([key]) => isLoopKey(key, seen)));
+    return `${seen.loops.map((l) => l.name).join()} ${lanes} ${keyOf(counted)} ${keyOf(minus(at, start))}`;
+  });
   return texts.sort().join(";");
 }
 
