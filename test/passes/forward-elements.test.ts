@@ -136,6 +136,18 @@ describe("are left where", () => {
     expect(kept(byData)["x"]!.ifs).toBeGreaterThan(0);
   });
 
+  it("data decides whether a rank is there", () => {
+    const text = `collective f(x: T[n] local, k: i32[n] local) -> y: T[n] local
+      where k in 0..world
+      ensures y[i] == x@(index(k[i]))[i] {
+      for i in tiles(n) {
+        y[i] = x[i]
+        for p in 0..4 { if k[i] == i32(p) { y[i] = x@p[i] } }
+      }
+    }`;
+    expect(kept(text)["x"]!.ifs).toBeGreaterThan(0);
+  });
+
   it("a condition keeps a divisor from 0", () => {
     const text = `collective f(x: i32[n] local, k: i32[n] local) -> y: i32[n] local
       where x in 0..100 and k in 0..5

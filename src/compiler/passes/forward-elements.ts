@@ -21,7 +21,7 @@ import { dropUnused } from "./support/unused.js";
 
 export function forwardElements(kernel: Kernel): Kernel {
   const build = new Builder({ start: 0, end: 0 });
-  const pass = new Forwarding(build, new Map(kernel.buffers.map((b) => [b.name, b])));
+  const pass = new Forwarding(build, new Map(kernel.buffers.map((b) => [b.name, b])), kernel.world);
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => pass.threads(op, values));
   if (!pass.hasChanged) return kernel;
   const ops = withoutOverwritten({ arguments: [], ops: build.ops });
@@ -92,6 +92,7 @@ class Forwarding {
   constructor(
     private readonly build: Builder,
     private readonly buffers: ReadonlyMap<string, Kernel["buffers"][number]>,
+    private readonly world: number,
   ) {}
 
   /** Takes a loop over threads, and leaves what is around it. */
@@ -228,7 +229,8 @@ class Forwarding {
    */
   private isThere(op: Op, values: Substitution, known: Known): boolean {
     const { peer } = memoryOperands(op);
-    const isRank = peer === null || this.build.constantOf(values.get(peer)) !== undefined;
+    const rank = peer === null ? 0 : this.build.constantOf(values.get(peer));
+    const isRank = rank !== undefined && rank >= 0 && rank < this.world;
     return this.buffers.get(bufferOf(op))!.role === "input" && isRank && known.hasPlace(this.placeOf(op, values));
   }
 
