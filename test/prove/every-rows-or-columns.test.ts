@@ -75,6 +75,19 @@ describe("numbers of rows and of columns", () => {
     expect(isWrong(kernel, shapes)).toBe(true);
   });
 
+  // What is said of a row and a column cancels in a single element, of which the other has nothing.
+  it.each([
+    ["said", square("x[i, j] + v[i] - v[j]", "x[i, j]")],
+    ["done", square("x[i, j]", "x[i, j] + v[i] - v[j]")],
+  ])("what cancels at a proved length alone is not proved: where it is %s", (_, text) => {
+    const kernel = compiled(text);
+    const prove = (dims: DimValues): ReturnType<typeof proveAnswer> => proveAnswer(kernel, { dims });
+    expect(prove({ n: 1 }).status).toBe("proved");
+    expect(prove({ n: 2 }).status).toBe("wrong");
+    expect(everyLength(kernel, [{ n: 1 }], prove).answer.holds).toBe(false);
+    expect(without("told apart", () => everyLength(kernel, [{ n: 1 }], prove)).answer.holds).toBe(true);
+  });
+
   it("a single element does not tell a row's from a column's", () => {
     const kernel = compiled(square("v[i]", "v[j]"));
     const prove = (dims: DimValues): ReturnType<typeof proveAnswer> => proveAnswer(kernel, { dims });

@@ -261,13 +261,12 @@ class Memory {
     });
   }
 
-  private isAmbiguous({ start, end, content }: Held, o: number, rank: number): boolean {
+  /** What is said may cancel where a row's number is a column's, whatever is held: so all inputs count. */
+  private isAmbiguous({ start, end }: Held, o: number, rank: number): boolean {
     const { kernel } = this.program;
     const answer = answersOf(kernel)[o];
     const dims = kernel.outputs[o]!.localShape.length;
-    const isByRows = (leaf: Leaf): boolean =>
-      kernel.inputs.find((t) => t.name === leaf.input)!.localShape.length < dims;
-    const isOfBoth = answer === "single" || (answer === "local" && content.leaves.some(isByRows));
+    const isOfBoth = answer === "single" || (answer === "local" && kernel.inputs.some((t) => t.localShape.length < dims)); // prettier-ignore
     if (!this.isProved || !isAsked("told apart") || !isOfBoth) return false;
     return !this.coordinates(o, rank).tellsColumns(start, end);
   }

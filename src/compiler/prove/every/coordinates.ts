@@ -158,12 +158,14 @@ export class Coordinates {
 
   /**
    * Whether elements in several columns of a row are among these, so that no row may be taken for a column. Of one box with
-   * lengths that are numbers.
+   * lengths that are numbers. In a row, what an input has for the first dimensions is what it has for the last ones in one column at
+   * most; so of as many columns as there are dimensions one tells it of inputs of all numbers of dimensions.
    */
   tellsColumns(start: Form, end: Form): boolean {
     const { localShape } = this.output;
     const columns = this.lengthOf(localShape.at(-1)!);
-    return localShape.length < 2 || (constantOf(columns) >= 2 && constantOf(minus(end, start)) >= 3);
+    const dims = localShape.length;
+    return dims < 2 || (constantOf(columns) >= dims && constantOf(minus(end, start)) >= 2 * dims - 1);
   }
 }
 
