@@ -119,6 +119,16 @@ describe("answers by regions of rows", () => {
     expect(isWrong(kernel)).toBe(true);
   });
 
+  it("conditions on conditions are not followed without end", () => {
+    const nested = Array.from({ length: 30 }).reduce((e: string) => `g(i, ${e})`, "x[i, j]");
+    const text = `fn g(i, v) = where(i < 3, v, v)
+collective f(x: T[m, n] local) -> y: T[m, n] local
+  ensures y[i, j] == ${nested} {
+  for i, j in tiles(m, n) { y[i, j] = x[i, j] }
+}`;
+    expect(reasonOf(compiled(text))).toBe("the answer depends on where an element is");
+  });
+
   // Of three rows, the last one of which lies where the third does, one is as good as the other.
   const atThree = `
 collective f(x: T[m, n] local) -> y: T[m, n] local

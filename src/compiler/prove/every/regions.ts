@@ -5,6 +5,8 @@
 import type { Kernel } from "../../ir/module.js";
 import type { ElementExpression, ElementSpecification, SignatureTensor } from "../../manifest.js";
 import { productOf, sameExtent } from "../../types/extent.js";
+import { placeOf } from "../results.js";
+import { NotShown } from "./conditions.js";
 import { type Expression, Expressions, isNeverNegative } from "./expressions.js";
 import { equal, type Form, product, ZERO } from "./forms.js";
 import type { Lengths } from "./lengths.js";
@@ -39,6 +41,9 @@ export interface Region {
 /** Looks at what is said of a region. @param isInPlace whether a load is of what the region may be made of @throws NotShown */
 type Check = (value: ElementExpression, isInPlace: (load: ElementExpression & { kind: "load" }) => boolean) => void;
 
+/** Conditions on conditions make twice as many each, most of them empty. */
+const MOST_REGIONS = 1000;
+
 export class Regions {
   private readonly tree: Tree;
   private leaves = 0;
@@ -58,6 +63,7 @@ export class Regions {
       const split = this.splitOf(e.condition, e.a, e.b, check);
       if (split !== null) return split;
     }
+    if (this.leaves === MOST_REGIONS) throw new NotShown("the answer has too many regions", placeOf(this.kernel));
     const loads = new Map<string, Load>();
     check(e, (load) => this.note(load, loads));
     return { kind: "leaf", number: this.leaves++, loads: [...loads.values()] };
