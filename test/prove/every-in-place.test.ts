@@ -69,3 +69,43 @@ describe("what is changed in place", () => {
     expect(ordering).toMatchObject({ holds: false, reason: "two accesses may meet that nothing orders" });
   });
 });
+
+const ROWS: readonly DimValues[] = [[1, 1], [2, 3], [3, 8], [4, 64], [5, 35], [13, 16], [1, 235]].map(([m, n]) => ({ m: m!, n: n! })); // prettier-ignore
+
+/** A residual stream in place, whose rows are then folded. */
+const residual = (body: string, says = ""): string => `
+collective f(h: T[m, n] partial(sum), s: T[m, n] replicated) -> (s: T[m, n] replicated, y: T[m, n] replicated) ${says} {
+  ${body}
+}`;
+const STREAM = "s = s + all_reduce(h)";
+const NORM = "y = s * rsqrt(mean(s * s, dim: 1) + 1)";
+
+describe("rows that are changed in place", () => {
+  const claimsOf = (text: string): { answer: string | null; wrong: boolean } => {
+    const kernel = compiled(text, 2);
+    const { answer } = everyLength(kernel, ROWS, (dims) => proveAnswer(kernel, { dims }));
+    const wrong = ROWS.some((dims) => proveAnswer(kernel, { dims }).status === "wrong");
+    return { answer: answer.holds ? null : answer.reason, wrong };
+  };
+
+  it.each([
+    ["a stream and its norm", residual(`${STREAM}  ${NORM}`)],
+    ["a stream and the norm of what it was", residual(`let old = s * rsqrt(mean(s * s, dim: 1) + 1)  ${STREAM}  y = old`)], // prettier-ignore
+    [
+      "a softmax of itself",
+      "collective f(x: T[m, n] replicated) -> x: T[m, n] replicated { let e = exp(x - max(x, dim: 1))  x = e / sum(e, dim: 1) }",
+    ],
+  ])("%s: proved for every length", (_, text) => {
+    expect(claimsOf(text)).toEqual({ answer: null, wrong: false });
+  });
+
+  it.each([
+    ["the old stream's norm for the new one's", residual(`let old = s * rsqrt(mean(s * s, dim: 1) + 1)  ${STREAM}  y = old`, `ensures y == (s + all_reduce(h)) * rsqrt(mean((s + all_reduce(h)) * (s + all_reduce(h)), dim: 1) + 1)`)], // prettier-ignore
+    ["a stream that is added twice", residual(`let t = all_reduce(h)  s = s + t + t  ${NORM}`, `ensures s == s + all_reduce(h)`)], // prettier-ignore
+    ["a norm of the new stream, times the old one", residual(`let old = s  ${STREAM}  y = old * rsqrt(mean(s * s, dim: 1) + 1)`, `ensures y == (s + all_reduce(h)) * rsqrt(mean((s + all_reduce(h)) * (s + all_reduce(h)), dim: 1) + 1)`)], // prettier-ignore
+  ])("%s: refused", (_, text) => {
+    const { answer, wrong } = claimsOf(text);
+    expect(wrong).toBe(true);
+    expect(answer).not.toBe(null);
+  });
+});

@@ -4,7 +4,7 @@
  * stretch, whatever the rounds are. Here they become a tree of loops, conditions and accesses over expressions, for all lengths; what is
  * asked of it is asked in `footprints.ts`.
  */
-import { bufferOf, type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
+import { type Kernel, memoryOperands, type Op, type Region, text, type Value } from "../../ir/module.js";
 import { lanesOf, scalarOf } from "../../ir/types.js";
 import type { Span } from "../../source.js";
 import { NotShown } from "./conditions.js";
@@ -223,8 +223,6 @@ class Lifting {
   private access(op: Op): RoundNode {
     const { peer, indices } = memoryOperands(op);
     const buffer = text(op, "buffer");
-    const { role } = bufferOf(this.kernel, buffer);
-    if (role === "inout") throw new NotShown(`'${buffer}' is changed in place`, op.span);
     if (indices.length !== 1) throw new NotShown("an index is not linear", op.span);
     return {
       kind: "access",

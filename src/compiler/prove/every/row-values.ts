@@ -323,7 +323,8 @@ export class RowValues {
     const stored = this.stores.filter((s) => s.touch.access.buffer === buffer);
     const at = minus(index, base);
     if (typeof touch.owner !== "number") throw new NotShown("which rank's element is read goes with the block", span);
-    if (stored.length === 0) {
+    // So far: what comes before in the text of a round does so in each of its threads.
+    if (stored.every((s) => this.areApart(s.touch, touch))) {
       this.read.add(buffer);
       return placed(where, at, loadTree(buffer, touch.owner, where, scalarOf(op.results[0]!.type)));
     }
@@ -421,7 +422,8 @@ export class RowValues {
     const effects = new Map<string, RowStore>();
     for (const { touch } of this.stores) {
       const { buffer, span } = touch.access;
-      if (this.read.has(buffer)) throw new NotShown(`'${buffer}' is read before it is stored to`, span);
+      const isInPlace = bufferOf(this.kernel, buffer).role === "inout";
+      if (this.read.has(buffer) && !isInPlace) throw new NotShown(`'${buffer}' is read before it is stored to`, span);
       if (effects.has(buffer)) continue;
       const own = this.stores.filter((s) => s.touch.access.buffer === buffer);
       const owners = new Map<string, typeof own>();
