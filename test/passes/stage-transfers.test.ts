@@ -186,3 +186,24 @@ describe("what stays as it was written, and why", () => {
     expect(refusals(TWO_SHOT)).toEqual([null, null]);
   });
 });
+
+describe("stores to what the same loop touches again", () => {
+  const itself = (stores: string): string => `collective f(x: T[n] local) -> (z: T[n] local, a: T[n] local)
+  ensures z[i] == x[i] * 2
+  ensures a[i] == x[i] * 2 {
+  for i in tiles(n) { ${stores}  z[i] = a[i] }
+}`;
+
+  it.each([
+    ["reads what it has stored to itself", itself("a[i] = x[i]  a@rank[i] = x[i] * 2")],
+    ["stores over what it has stored to itself", itself("a@rank[i] = x[i]  a[i] = x[i] * 2")],
+  ])("stay as they were written: a rank %s", (_, text) => {
+    for (const mapping of [BARRIERS, PACKETS]) {
+      const { kernel, manifest, source } = compile(text, { ranks: 2, dtype: "f32", mapping });
+      const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+      const data = makeInputs(manifest!, { n: 100 }, 1);
+      group.run(data, { n: 100 });
+      expect(checkOutputs(manifest!, { n: 100 }, data, data).correct).toBe(true);
+    }
+  });
+});

@@ -164,6 +164,12 @@ class Staging {
     };
     if (access.name === "load" && isTouched("store"))
       throw new Refused(`'${name}' is stored to in the same loop, so its elements have no one value to send`);
+    const all = accessesIn(nest).map((a) => a.access);
+    const { value } = memoryOperands(access);
+    const isOther = (op: Op): boolean =>
+      !isRemote(op) && text(op, "buffer") === name && memoryOperands(op).value !== value;
+    if (access.name === "store" && all.slice(all.indexOf(access) + 1).some(isOther))
+      throw new Refused(`'${name}' is touched behind it in the same loop, where it may have stored to the rank itself`);
     const isPeers = ({ op }: Step): boolean =>
       op.regions[0]!.arguments[0] === peer &&
       this.trips(op) !== null &&
