@@ -1,5 +1,6 @@
 /** Symbolic values at data: whether two that differ in form differ in fact, or are equal for all data there is. */
 import { UNARY } from "../ir/functions.js";
+import { type Comparison, COMPARISONS } from "../ir/ops.js";
 import type { Number_, Term } from "./algebra.js";
 import { Applied, Leaf, partsOfTerm, Poison, Product, Sum } from "./terms.js";
 import type { ComputeDType } from "../types/dtype.js";
@@ -160,7 +161,7 @@ export function compareAtData(
 ): "differ" | "agree" | "unknown" {
   let compared = 0;
   const wrapped = wrappedOf([a, b], computedIn);
-  const { constants, hasWhole, hasRounded } = metIn([a, b], rangeOf);
+  const { constants, roots, hasWhole, hasRounded } = metIn([a, b], rangeOf);
   for (let s = 1; s <= PLAIN + COMPARED + EXTREME; s++) {
     const isPlain = s <= PLAIN;
     let isWhole = true;
@@ -173,7 +174,8 @@ export function compareAtData(
       if (limits !== null) return limitedOf(random, s, limits, constants);
       if (s > PLAIN + COMPARED) return extremeOf(random, s - PLAIN - COMPARED - 1, range);
       if (!isPlain) {
-        const value = constants[Math.floor(random * constants.length)]!;
+        const among = roots.length > 0 && s % 2 === 0 ? roots : constants;
+        const value = among[Math.floor(random * among.length)]!;
         return range === null ? value : Math.max(range[0], Math.min(range[1] - 1, Math.round(value)));
       }
       if (range === null) return valueOf(random, s, [-2, 2], false);
@@ -204,13 +206,15 @@ function isEqualWrapped(a: Number_, b: Number_, datum: (t: Leaf | Poison) => num
 
 interface Met {
   readonly constants: readonly number[];
+  /** Elements at which two sides of a comparison are equal, of which one is a number. */
+  readonly roots: readonly number[];
   readonly hasWhole: boolean;
   readonly hasRounded: boolean;
 }
 
 /** Numbers in values, by which they may choose, and whether they are made of whole numbers, or of rounded ones, among others. */
 function metIn(values: readonly Number_[], rangeOf: RangeOf): Met {
-  const constants = new Set([0, 1]);
+  const [constants, roots] = [new Set([0, 1]), new Set<number>()];
   const seen = new Set<Term>();
   let [hasWhole, hasRounded] = [false, false];
   const look = (x: Number_): void => {
@@ -225,8 +229,17 @@ function metIn(values: readonly Number_[], rangeOf: RangeOf): Met {
       hasRounded ||= [x.constant, ...x.coefficients].some(isRounded);
       constants.add(x.constant).add(-x.constant);
     }
+    if (x instanceof Applied && COMPARISONS.includes(x.fn as Comparison)) roots.add(rootOf(x.args[0]!, x.args[1]!));
     partsOfTerm(x).forEach(look);
   };
   values.forEach(look);
-  return { constants: [...constants].filter((c) => Number.isFinite(c)), hasWhole, hasRounded };
+  const finite = (all: ReadonlySet<number>): number[] => [...all].filter((c) => Number.isFinite(c));
+  return { constants: finite(constants), roots: finite(roots), hasWhole, hasRounded };
+}
+
+/** The element at which two sides are equal, of which one is a number and the other the sum of one and a multiple of the element; else NaN. */
+function rootOf(a: Number_, b: Number_): number {
+  if (typeof a === "number") return typeof b === "number" ? NaN : rootOf(b, a);
+  if (typeof b !== "number" || !(a instanceof Sum) || a.terms.length !== 1) return NaN;
+  return (b - a.constant) / a.coefficients[0]!;
 }
