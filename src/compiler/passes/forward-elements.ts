@@ -13,10 +13,10 @@
 import { Builder } from "../ir/builder.js";
 import { isRemote, type Kernel, memoryOperands, type Op, type Region, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
-import { sameType, scalarOf } from "../ir/types.js";
+import { sameType } from "../ir/types.js";
 import { buffersNamed, copyOp, copyRegion, rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
-import { isInteger } from "../types/dtype.js";
 import { Unwinding } from "../unwinding.js";
+import { isPartial } from "./support/partial.js";
 import { dropUnused } from "./support/unused.js";
 
 export function forwardElements(kernel: Kernel): Kernel {
@@ -116,8 +116,8 @@ class Forwarding {
     if (op.name === "load") return this.load(op, values, known, isChoice);
     if (op.name === "store") return this.store(op, values, known, isChoice);
     if (op.name === "if") return this.condition(op, values, known, isChoice);
-    if (isChoice && (definitionOf(op.name).effect !== "pure" || isPartial(op, build, values)))
-      throw new NoChoice("effect");
+    const divisor = op.operands[1] === undefined ? undefined : build.constantOf(values.get(op.operands[1]));
+    if (isChoice && (definitionOf(op.name).effect !== "pure" || isPartial(op, divisor))) throw new NoChoice("effect");
     const changed = changedIn([op]);
     known.forget(changed);
     const inner = known.copy();
@@ -261,14 +261,6 @@ class Forwarding {
 }
 
 const bufferOf = (op: Op): string => op.attributes["buffer"] as string;
-
-/** Whether it is an integer division that a condition may keep from zero. */
-function isPartial(op: Op, build: Builder, values: Substitution): boolean {
-  const fn = op.attributes["fn"];
-  if (op.name !== "binary" || (fn !== "div" && fn !== "rem")) return false;
-  const kind = scalarOf(op.results[0]!.type);
-  return (kind === "index" || isInteger(kind)) && !build.constantOf(values.get(op.operands[1]!));
-}
 
 /** Buffers that ops may change; null where they meet other threads, after which any may have changed. */
 function changedIn(ops: readonly Op[]): ReadonlySet<string> | null {

@@ -8,8 +8,9 @@ import { definitionOf } from "../ir/ops.js";
 import { printType, sameType, scalarOf } from "../ir/types.js";
 import { Substitution } from "../ir/visit.js";
 import { arranged } from "./support/arrangements.js";
+import { isPartial } from "./support/partial.js";
 import { dropUnused } from "./support/unused.js";
-import { DTYPES, isDType, isInteger } from "../types/dtype.js";
+import { DTYPES, isDType } from "../types/dtype.js";
 
 export function simplify(kernel: Kernel): Kernel {
   return dropUnused({ ...kernel, body: new Simplifier(!multiplies(kernel)).run(kernel.body) });
@@ -83,7 +84,7 @@ class Simplifier {
     const { op, operands } = made;
     const undone = this.undoneCast(op, operands) ?? this.rejoined(op, operands);
     if (undone !== null) return undone;
-    const level = this.isPartial(op, operands)
+    const level = isPartial(op, operands[1] === undefined ? undefined : this.build.constantOf(operands[1]))
       ? this.scopes.length - 1
       : operands.reduce((d, v) => Math.max(d, this.depth.get(v) ?? 0), this.floor);
     const type = op.results[0]!.type;
@@ -111,14 +112,6 @@ class Simplifier {
     this.depth.set(value, at);
     this.producers.set(value, copy);
     return value;
-  }
-
-  /** A division stays under the conditions that may keep zero from it, unless by a constant. */
-  private isPartial(op: Op, operands: readonly Value[]): boolean {
-    const fn = op.attributes["fn"];
-    if (op.name !== "binary" || (fn !== "div" && fn !== "rem")) return false;
-    const kind = scalarOf(op.results[0]!.type);
-    return (kind === "index" || isInteger(kind)) && !this.build.constantOf(operands[1]!);
   }
 
   private fold(op: Op, operands: readonly Value[]): Value | null {
