@@ -17,7 +17,7 @@ Napi::Object Register(Napi::Env env, Napi::Object exports) {
 #undef COLLC_REGISTER_PROMISE
   EndCleanlyUnderWork(env);
   // src/runtime/native.ts refuses another number: an addon built before an update is told, not met as a crash.
-  exports.Set("interfaceVersion", Napi::Number::New(env, 1));
+  exports.Set("interfaceVersion", Napi::Number::New(env, 2));
   return exports;
 }
 

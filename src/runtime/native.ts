@@ -317,7 +317,7 @@ export interface HostAllocation {
 }
 
 /** What native/addon.cc exports as `interfaceVersion`. */
-const interfaceVersion = 1;
+const interfaceVersion = 2;
 
 /** The folder that holds collc's package.json: two levels up from src/runtime, three from dist/src/runtime. */
 export function packageRoot(from: string = path.dirname(fileURLToPath(import.meta.url))): string {

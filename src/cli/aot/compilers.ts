@@ -53,14 +53,7 @@ export class Compilers {
   /** Null where the process has refused the text, or has ended. */
   private ask(request: CompileRequest): Promise<CompiledProgram | null> {
     // It begins alike each time, whatever Node was told here.
-    const before = native().fixAddresses(true);
-    const child = fork(this.path, {
-      execArgv: [],
-      env: { ...process.env, MALLOC_MMAP_THRESHOLD_: String(32 << 20) },
-      serialization: "advanced",
-      stdio: ["ignore", "ignore", "ignore", "ipc"],
-    });
-    native().fixAddresses(before);
+    const child = this.started();
     this.children.add(child);
     return new Promise((resolve) => {
       const done = (answer: CompiledProgram | null): void => {
@@ -75,6 +68,20 @@ export class Compilers {
         if (error !== null) done(null);
       });
     });
+  }
+
+  private started(): ChildProcess {
+    const before = native().fixAddresses(true);
+    try {
+      return fork(this.path, {
+        execArgv: [],
+        env: { ...process.env, MALLOC_MMAP_THRESHOLD_: String(32 << 20) },
+        serialization: "advanced",
+        stdio: ["ignore", "ignore", "ignore", "ipc"],
+      });
+    } finally {
+      native().fixAddresses(before);
+    }
   }
 
   /** Ends the processes. */

@@ -5,7 +5,8 @@
  * that nobody loads is not stored to.
  *
  * So an author may add up in a tensor, step by step, as in `best[i] = where(x@p[i] > best[i], x@p[i], best[i])`, or by `if`, and gets the
- * code of a single expression, which is what vectorize takes and what proofs follow element by element.
+ * code of a single expression, which is what vectorize takes and what proofs follow element by element. Proofs choose where this does
+ * not, since they may look at accesses that do not happen (`prove/predicated.ts`).
  *
  * An iteration of threads synchronises nothing, so nobody can have changed in between what it has loaded, or seen what it has stored
  * over: either would be a race. Elements are the same where their indices are one value.
@@ -118,7 +119,7 @@ class Forwarding {
     if (op.name === "if") return this.condition(op, values, known, isChoice);
     const divisor = op.operands[1] === undefined ? undefined : build.constantOf(values.get(op.operands[1]));
     if (isChoice && (definitionOf(op.name).effect !== "pure" || isPartial(op, divisor))) throw new NoChoice("effect");
-    const changed = changedIn([op]);
+    const changed = touchedIn(op, changes);
     known.forget(changed);
     const inner = known.copy();
     copyOp(op, build, values, (o, _, v) => this.op(o, v, inner, false));
@@ -167,7 +168,7 @@ class Forwarding {
     const isData = this.data.has(condition);
     if (isData && this.chosen(op, condition, values, known, isChoice)) return true;
     if (isChoice) throw new NoChoice("if");
-    const changed = changedIn([op]);
+    const changed = touchedIn(op, changes);
     const regions = op.regions.map((region) => {
       const inner = known.copy();
       return copyRegion(region, this.build, values, (o, _, v) => this.op(o, v, inner, false));
@@ -262,28 +263,19 @@ class Forwarding {
 
 const bufferOf = (op: Op): string => op.attributes["buffer"] as string;
 
-/** Buffers that ops may change; null where they meet other threads, after which any may have changed. */
-function changedIn(ops: readonly Op[]): ReadonlySet<string> | null {
-  const changed = new Set<string>();
-  let meets = false;
-  walk({ arguments: [], ops }, (op) => {
-    const { effect, suspends } = definitionOf(op.name);
-    if (effect === "sync" || suspends === true) meets = true;
-    if (effect === "write") for (const buffer of buffersNamed(op)) changed.add(buffer);
-  });
-  return meets ? null : changed;
-}
+const changes = (op: Op): boolean => definitionOf(op.name).effect === "write";
+const loads = (op: Op): boolean => definitionOf(op.name).effect !== "pure" && op.name !== "store";
 
-/** Buffers that ops may load; null where they meet other threads, which may load any. */
-function loadedIn(ops: readonly Op[]): ReadonlySet<string> | null {
-  const loaded = new Set<string>();
+/** Buffers of the ops that do something to them, in an op; null where it meets other threads, which may do that to any. */
+function touchedIn(op: Op, touches: (op: Op) => boolean): ReadonlySet<string> | null {
+  const touched = new Set<string>();
   let meets = false;
-  walk({ arguments: [], ops }, (op) => {
-    const { effect, suspends } = definitionOf(op.name);
+  walk({ arguments: [], ops: [op] }, (inner) => {
+    const { effect, suspends } = definitionOf(inner.name);
     if (effect === "sync" || suspends === true) meets = true;
-    if (effect !== "pure" && op.name !== "store") for (const buffer of buffersNamed(op)) loaded.add(buffer);
+    if (touches(inner)) for (const buffer of buffersNamed(inner)) touched.add(buffer);
   });
-  return meets ? null : loaded;
+  return meets ? null : touched;
 }
 
 /** In iterations of threads, without stores to what is stored to again before anybody loads it. */
@@ -302,7 +294,7 @@ function withoutOverwritten(region: Region, isInThreads = false): Region {
       if (isInThreads && later.has(key)) continue;
       later.set(key, bufferOf(op));
     } else {
-      const loaded = loadedIn([op]);
+      const loaded = touchedIn(op, loads);
       for (const [key, buffer] of later) if (loaded?.has(buffer) ?? true) later.delete(key);
     }
     const isThreads = op.name === "for" && op.attributes["map"] === "threads";

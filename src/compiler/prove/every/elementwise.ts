@@ -34,17 +34,15 @@ function answerOf(kernel: Kernel, output: SignatureTensor, s: Kernel["specificat
       return "local";
     } catch (e) {
       if (!(e instanceof NotShown)) throw e;
-      return regionsOf(kernel, output, s) ?? fail(e);
+      const regions = regionsOf(kernel, output, s);
+      if (regions === null) throw e;
+      return regions;
     }
   }
   if (new OfTensors(kernel, output).holdsRows(s))
     throw new NotShown("the answer is of what ranks have one by one", placeOf(kernel));
   checkShapes(kernel, output);
   return "whole";
-}
-
-function fail(e: NotShown): never {
-  throw e;
 }
 
 function regionsOf(kernel: Kernel, output: SignatureTensor, s: ElementSpecification): Regions | null {

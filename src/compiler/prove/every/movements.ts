@@ -52,7 +52,7 @@ export class Movements {
       .flatMap(separated)
       .flatMap((part, i) =>
         this.ofPart(part).map((m) => (m.iterations === undefined ? m : { ...m, iterations: `${i} ${m.iterations}` })),
-      ) // prettier-ignore
+      )
       .map((m) => {
         const isOfAny = m.sources.some((s) => s.buffer === this.ofAnyBlock);
         return isOfAny ? { ...m, rows: ANY_BLOCK, takers: m.takers.map(() => null) } : m;
