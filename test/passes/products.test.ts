@@ -217,12 +217,35 @@ describe("roles of a block, as printed", () => {
     expect(fill).toMatch(/__syncwarp\(\);[\s\S]*threadIdx\.x % 32 == 0/);
   });
 
+  const [more, less] = ["setmaxnreg.inc", "setmaxnreg.dec"];
+  const changes = (cuda: string): string[] => {
+    const entry = cuda.slice(cuda.indexOf('extern "C"'));
+    return entry
+      .match(/setmaxnreg\.(inc|dec)|ring_(begin|end)<[^(]*\(b_|__syncthreads/g)!
+      .map((s) => s.replace(/<.*/, ""));
+  };
+
   it("meet between two changes of a warp group's registers", () => {
-    const { cuda } = compiled(text, "bf16");
-    const seen = cuda!.match(/setmaxnreg\.(inc|dec)|ring_(begin|end)<[^(]*\(b_/g)!.map((s) => s.replace(/<.*/, ""));
-    const [more, less] = ["setmaxnreg.inc", "setmaxnreg.dec"];
-    const roles = ["ring_begin", more, less, "ring_end", less, more];
-    expect(seen).toEqual([...roles, ...roles]);
+    // A sum of what all have stored follows.
+    const sum =
+      "collective f(a: T[m, k] sharded(1), b: T[k, n] sharded(0)) -> c: T[m, n] replicated { c = all_reduce(a @ b) }";
+    const { cuda } = compile(sum, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
+    const seen = changes(cuda!);
+    const roles = ["ring_begin", more, less, "__syncthreads", less, more];
+    // One of the two has a second ring, of the tiles that leave.
+    const once = seen.filter((s, i) => s !== "ring_begin" || seen[i - 1] !== s);
+    const at = once.flatMap((s, i) => (s === "ring_begin" ? [i] : []));
+    expect(at).toHaveLength(2);
+    for (const i of at) expect(once.slice(i, i + roles.length)).toEqual(roles);
+  });
+
+  it("meet once where only the launch is counted behind them, and keep their registers", () => {
+    const roles = ["ring_begin", more, less, "__syncthreads"];
+    expect(changes(compiled(program("a @ b", "m, n"), "bf16").cuda!)).toEqual([...roles, ...roles]);
+  });
+
+  it("leave their ring to what has its memory afterwards", () => {
+    expect(changes(compiled(text, "bf16").cuda!)).toContain("ring_end");
   });
 });
 

@@ -1,4 +1,8 @@
 /** What launches compute for kernels is what kernels would have computed. */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parametersOf } from "../../src/compiler/emit/manifest.js";
 import { launchLengthsOf } from "../../src/compiler/emit/launch-lengths.js";
@@ -37,9 +41,9 @@ function computed(op: Op, of: (v: Value) => bigint | undefined, dims: Readonly<R
   return found[fn as string] ?? null;
 }
 
-describe.each(Object.entries(TEXTS))("lengths of a launch of a %s", (_, text) => {
+describe.each(Object.entries(TEXTS))("lengths of a launch of a %s", (name, text) => {
   const { kernel, cuda } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
-  const { names, lengths } = launchLengthsOf(kernel!);
+  const { names, lengths, reciprocals } = launchLengthsOf(kernel!);
 
   it("are those that the kernel had computed", () => {
     expect(names.size).toBeGreaterThan(3);
@@ -56,7 +60,19 @@ describe.each(Object.entries(TEXTS))("lengths of a launch of a %s", (_, text) =>
           });
           const wrong = [...names].filter(([v, name]) => values.get(v) !== BigInt(known[name]!));
           expect({ dims, wrong: wrong.map(([, name]) => name) }).toEqual({ dims, wrong: [] });
+          for (const [v, { name: reciprocal, or }] of reciprocals) {
+            const by = values.get(v);
+            if (or === null) expect(BigInt(known[reciprocal]!)).toBe(2n ** 52n / (by! > 1n ? by! : 1n) + 1n);
+          }
         }
+  });
+
+  it("multiply what is divided by them", () => {
+    const entry = cuda!.slice(cuda!.indexOf('extern "C"'));
+    const quotients = [...entry.matchAll(/quotient\(([^()]|\([^()]*\))*\)/g)].map(([all]) => all);
+    expect(quotients.filter((q) => q.includes("d_length_")).length).toBeGreaterThan(5);
+    // What says where a block's tiles lie comes first; movers divide by the lengths of parts, which differ.
+    if (name !== "gathered") for (const q of quotients.slice(0, 4)) expect(q).toMatch(/, d_length_\d+\)$/);
   });
 
   it("are parameters, and nothing is divided before the first tile", () => {
@@ -81,4 +97,45 @@ it("are none where nothing is divided by what a launch brings", () => {
   const text = "collective f(x: T[n] partial(sum)) -> y: T[n] replicated { y = all_reduce(x) }";
   const { manifest } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
   expect(manifest!.kernels.flatMap(({ lengths }) => lengths)).toEqual([]);
+});
+
+/** The least and the greatest of what is divided, and by what, and some in between. */
+const NUMBERS = [0, 1, 2, 3, 5, 7, 8, 10, 20, 30, 31, 32, 33, 40, 47, 51, 52].flatMap((bits) =>
+  [-1, 0, 1, 12_345].map((more) => 2 ** bits + more),
+);
+
+it("a product with a reciprocal is the quotient", () => {
+  const { cuda } = compile(TEXTS.product, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
+  const [printed] = /__device__ __forceinline__ i64 quotient\(i64 a, i64 b, i64 reciprocal\) \{[^}]*\}/.exec(cuda!)!;
+  const below = NUMBERS.filter((a) => a >= 0 && a < 2 ** 52);
+  const folder = mkdtempSync(join(tmpdir(), "collc-quotient-"));
+  try {
+    const file = join(folder, "quotient");
+    writeFileSync(
+      `${file}.cpp`,
+      `#include <cstdio>
+typedef long long i64; typedef unsigned long long u64;
+#define __device__
+#define __forceinline__ inline
+static u64 __umul64hi(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
+${printed}
+int main() {
+  const i64 numbers[] = {${below.join(", ")}};
+  u64 random = 1; int wrong = 0, tried = 0;
+  auto is = [&](i64 a, i64 b) { tried++; if (a < 1ll << 52 && b > 0 && quotient(a, b, (1ll << 52) / b + 1) != a / b) wrong++; };
+  for (i64 a : numbers) for (i64 b : numbers) is(a, b);
+  for (int i = 0; i < 1000000; i++) {
+    random = random * 6364136223846793005ull + 1442695040888963407ull;
+    const i64 a = (random >> 12) >> (random % 52); random = random * 6364136223846793005ull + 1442695040888963407ull;
+    const i64 b = (random >> 12) >> (random % 52);
+    is(a, b); is(a / (b + 1) * b, b); is(a / (b + 1) * b + b - 1, b);
+  }
+  std::printf("%d of %d", wrong, tried); return 0;
+}`,
+    );
+    execFileSync(process.env["CXX"] ?? "c++", ["-O1", "-o", file, `${file}.cpp`]);
+    expect(execFileSync(file, { encoding: "utf8" })).toMatch(/^0 of 30\d{5}$/);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

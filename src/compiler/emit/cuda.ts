@@ -19,12 +19,12 @@ import type { BinaryFunction, Comparison, Reduction, UnaryFunction } from "../ir
 import { lanesOf, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
-import { type LaunchLengths, launchLengthsOf } from "./launch-lengths.js";
+import { isDivision, type LaunchLengths, launchLengthsOf } from "./launch-lengths.js";
 import { parametersOf } from "./manifest.js";
 import { apartText, fragmentBranch, fragmentBranchText, fragmentLoopText, fragmentThreads } from "./fragments.js";
 import { fragmentLoadText, type FragmentElements, isAheadText, isPlaceText } from "./fragment-elements.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
-import { IndexFacts } from "./index-facts.js";
+import { IndexFacts, longDivisionText } from "./index-facts.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, choosesWords, compareText, literalText, unaryText } from "./scalars.js";
@@ -56,18 +56,20 @@ export class CudaEmitter {
   private readonly isLong: boolean;
   /** Whether a loop over threads is around. */
   private isInThreads = false;
-  private readonly facts = new IndexFacts();
+  readonly facts = new IndexFacts();
+  /** For the row of a loop over blocks, a name for how many its block has taken before. */
+  private readonly taken = new Map<Value, string>();
   /** What the launch computes, and the kernel takes for granted. */
-  private readonly launched: LaunchLengths;
+  readonly launched: LaunchLengths;
 
   constructor(
     readonly kernel: Kernel,
     private readonly source: SourceFile | null,
   ) {
     this.shared = sharedLayout(kernel);
+    this.launched = launchLengthsOf(kernel);
     this.role = { threads: kernel.blockThreads, first: 0, barrier: 0 };
     this.isLong = kernel.buffers.some((b) => b.role === "ring");
-    this.launched = launchLengthsOf(kernel);
   }
 
   helper(name: string, definition: string): void {
@@ -240,9 +242,8 @@ export class CudaEmitter {
 
   /** Whether an op divides by what is not known before the launch, where registers are few, or once for all elements. */
   private isLongDivision(op: Op): boolean {
-    const fn = op.attributes["fn"];
-    const isDivision = op.name === "binary" && (fn === "div" || fn === "rem") && !this.constants.has(op.operands[1]!);
-    if (!isDivision || scalarOf(op.results[0]!.type) !== "index") return false;
+    if (!isDivision(op) || this.constants.has(op.operands[1]!) || scalarOf(op.results[0]!.type) !== "index")
+      return false;
     return this.isLong || (!this.isInThreads && op.operands.every((v) => this.facts.isNatural(v)));
   }
 
@@ -253,7 +254,7 @@ export class CudaEmitter {
   }
 
   /** A number of the launch: a name for it, or where it is to be taken anew, a register that nobody knows the value of. */
-  private taken(op: Op, value: string): void {
+  private given(op: Op, value: string): void {
     if (op.attributes["near"] !== true) return void this.names.set(op.results[0]!, value);
     this.takenAnew(op.results[0]!, value);
   }
@@ -282,11 +283,11 @@ export class CudaEmitter {
         return;
       }
       case "dim":
-        return this.taken(op, dimName(text(op, "name")));
+        return this.given(op, dimName(text(op, "name")));
       case "scalar":
         return this.names.set(op.results[0]!, scalarName(text(op, "name")));
       case "rank":
-        return this.taken(op, "(i64)rank");
+        return this.given(op, "(i64)rank");
       case "block":
         return this.names.set(op.results[0]!, "(i64)blockIdx.x");
       case "grid":
@@ -295,10 +296,9 @@ export class CudaEmitter {
         if (this.fragment !== null && isPlaceText(op, this.fragment, this.constants, this)) return;
         if (this.stages.has(op.results[0]!) && fn === "rem" && this.constants.has(op.operands[1]!))
           return this.define(op, ([a]) => `(u32)${a!} % ${this.constants.get(op.operands[1]!)!}u`);
-        if (this.isLongDivision(op)) {
-          this.use("quotient");
-          return this.define(op, ([a, b]) => (fn === "div" ? `quotient(${a!}, ${b!})` : `${a!} - quotient(${a!}, ${b!}) * ${b!}`)); // prettier-ignore
-        }
+        if (this.facts.isTaken(op) && this.taken.has(op.operands[0]!))
+          return this.names.set(op.results[0]!, this.taken.get(op.operands[0]!)!);
+        if (this.isLongDivision(op)) return this.define(op, ([a, b]) => longDivisionText(op, a!, b!, this));
         if (this.isCounted(op)) return this.define(op, ([a, b]) => `(i64)((u64)${a!} ${fn === "div" ? "/" : "%"} (u64)${b!})`); // prettier-ignore
         return this.define(op, ([a, b]) => binaryText(fn as BinaryFunction, scalarOf(op.results[0]!.type), a!, b!));
       case "unary":
@@ -341,7 +341,7 @@ export class CudaEmitter {
       case "block_sync":
         return meetText(this);
       case "roles":
-        return rolesText(op, this, op === this.kernel.body.ops.at(-1));
+        return rolesText(op, this);
       case "signal":
       case "wait":
         return flagText(op, this);
@@ -387,8 +387,11 @@ export class CudaEmitter {
         return this.block(`for (i64 ${i} = ${lo}; ${i} < ${hi}; ${i}++)`, body);
       case "blocks": {
         const first = from === 0 ? "blockIdx.x" : this.firstRow(op.operands[0]!, lo);
+        const counts = from === 0 && this.facts.countsTaken(op);
+        if (counts) this.taken.set(op.regions[0]!.arguments[0]!, `(i64)${i}_before`);
+        if (counts) this.line(`u32 ${i}_before = 0;`);
         pragma();
-        return this.block(`for (i64 ${i} = ${first}; ${i} < ${hi}; ${i} += gridDim.x)`, body);
+        return this.block(`for (i64 ${i} = ${first}; ${i} < ${hi}; ${i} += gridDim.x${counts ? `, ${i}_before++` : ""})`, body); // prettier-ignore
       }
       case "threads":
         if (from === 0 && to === threads)

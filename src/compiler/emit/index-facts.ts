@@ -3,12 +3,27 @@
  * of 256 KiB took 4.1 µs, 3.8 with quotients of numbers that are not negative, and 3.4 in the shortest form that was written by hand.
  */
 import { type Op, text, type Value } from "../ir/module.js";
+import type { CudaEmitter } from "./cuda.js";
+import { dimName } from "./names.js";
 import { staysNatural } from "../ir/builder.js";
 import { scalarOf } from "../ir/types.js";
+import { walk } from "../ir/visit.js";
+
+/** Expression of a quotient, or what is left, of numbers that are not known before the launch. */
+export function longDivisionText(op: Op, a: string, b: string, out: CudaEmitter): string {
+  out.use("quotient");
+  const reciprocal = out.launched.reciprocals.get(op.operands[1]!);
+  if (reciprocal !== undefined) out.use("reciprocal");
+  const plain = reciprocal === undefined ? `quotient(${a}, ${b})` : `quotient(${a}, ${b}, ${dimName(reciprocal.name)})`;
+  const or = reciprocal?.or ?? null;
+  const quotient = or === null ? plain : `(${b} == ${or} ? (i64)((u64)${a} / ${or}) : ${plain})`;
+  return text(op, "fn") === "rem" ? `${a} - ${quotient} * ${b}` : quotient;
+}
 
 export class IndexFacts {
   private readonly natural = new Set<Value>();
   private readonly rounds = new Set<Value>();
+  private readonly grids = new Set<Value>();
   private readonly aligned = new Set<Value>();
   private readonly made = new Map<Value, Op>();
 
@@ -26,6 +41,7 @@ export class IndexFacts {
       this.aligned.add(result);
     if (scalarOf(result.type) !== "index") return;
     this.made.set(result, op);
+    if (op.name === "grid") this.grids.add(result);
     const isCounted = op.name === "block" || op.name === "grid" || staysNatural(op, (v) => this.natural.has(v));
     if (isCounted) this.natural.add(result);
     if (op.name === "grid" || (fn === "mul" && op.operands.some((v) => this.rounds.has(v)))) this.rounds.add(result);
@@ -39,6 +55,21 @@ export class IndexFacts {
   /** Whether it is a multiple of the number of blocks: behind whole rounds of all blocks, which block takes a row need not be divided for. */
   isRound(v: Value): boolean {
     return this.rounds.has(v);
+  }
+
+  /** Whether a row is divided by the number of blocks: in a loop over blocks from 0 on, that is how many rows its block has taken before. */
+  isTaken({ name, attributes: { fn }, operands: [, by] }: Op): boolean {
+    return name === "binary" && fn === "div" && this.grids.has(by!);
+  }
+
+  /** Whether a loop over blocks divides its row so. */
+  countsTaken({ regions: [body] }: Op): boolean {
+    let counts = false;
+    walk(body!, (op) => {
+      if (op.name === "grid") this.grids.add(op.results[0]!);
+      counts ||= this.isTaken(op) && op.operands[0] === body!.arguments[0];
+    });
+    return counts;
   }
 
   /** Whether a condition holds where tensors begin as allocations do, and lengths are multiples of vectors. */

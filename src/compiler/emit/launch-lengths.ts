@@ -14,7 +14,21 @@ export interface LaunchLengths {
   readonly names: ReadonlyMap<Value, string>;
   /** What is computed for lengths alone. */
   readonly unused: ReadonlySet<Op>;
+  /** Of what products' kernels divide by. */
+  readonly reciprocals: ReadonlyMap<Value, Reciprocal>;
 }
+
+/** By what something is divided: the length to multiply by, and a number that it may be instead. */
+export interface Reciprocal {
+  readonly name: string;
+  readonly or: number | null;
+}
+
+/**
+ * The reciprocal of d is 2⁵² ÷ d + 1: x times that over 2⁵² is x ÷ d, or one more, for x below 2⁵² (after "Division by Invariant Integers using
+ * Multiplication", Granlund and Montgomery, 1994). Who launches computes with numbers of 53 bits.
+ */
+const RECIPROCAL = 2 ** 52;
 
 /** A value of which all is known at a launch. */
 interface Known {
@@ -88,10 +102,58 @@ function findLengths(kernel: Kernel): LaunchLengths {
   const isNeeded = (v: Value): boolean => !names.has(v) && (users.get(v) ?? []).some((op) => !unused.has(op));
   for (const [v, { op }] of [...known].reverse())
     if (op.name !== "const" && (names.has(v) || !isNeeded(v))) unused.add(op);
-  return { lengths, names, unused };
+  const reciprocals = new Map<Value, Reciprocal>();
+  const extentFor = (v: Value): Extent => {
+    const { op } = known.get(v)!;
+    return names.get(v) ?? extentOf(op, op.operands.map(extentFor), op.operands.map((x) => known.get(x)!)); // prettier-ignore
+  };
+  const reciprocalOf = (by: Extent, or: number | null): Reciprocal => {
+    const value = extent("add", extent("div", RECIPROCAL, extent("max", by, 1)), 1);
+    const key = printExtent(value);
+    const name = named.get(key) ?? `${prefix}${lengths.length}`;
+    if (!named.has(key)) lengths.push({ name, value });
+    named.set(key, name);
+    return { name, or };
+  };
+  // What else divides does so once for many elements, and has nothing to wait for meanwhile.
+  if (!kernel.buffers.some((b) => b.role === "ring")) return { lengths, names, unused, reciprocals };
+  const makers = new Map<Value, Op>();
+  walkKernel(kernel, (op) => {
+    for (const v of op.results) makers.set(v, op);
+    const by = op.operands[1]!;
+    if (!isDivision(op) || scalarOf(by.type) !== "index" || unused.has(op)) return;
+    const rest = restOf(by, makers, known);
+    if (rest !== null) reciprocals.set(by, reciprocalOf(extent("mod", extentFor(rest.of), rest.most), rest.most));
+    else if (known.has(by) && known.get(by)!.op.name !== "const")
+      reciprocals.set(by, reciprocalOf(extentFor(by), null));
+  });
+  return { lengths, names, unused, reciprocals };
 }
 
-function isDivision({ name, attributes: { fn } }: Op): boolean {
+/** Of min(c, n − c · i), `of` n and `most` c: that is c, or n modulo c. Null for what is not known to be such, of an n that is known at the launch. */
+function restOf(
+  v: Value,
+  makers: ReadonlyMap<Value, Op>,
+  known: ReadonlyMap<Value, Known>,
+): { of: Value; most: number } | null {
+  const operandsOf = (x: Value, fn: string): readonly Value[] => {
+    const op = makers.get(x);
+    return op?.name === "binary" && op.attributes["fn"] === fn ? op.operands : [];
+  };
+  const numberOf = (x: Value | undefined): number | null => {
+    const op = x === undefined ? undefined : makers.get(x);
+    return op?.name === "const" ? (op.attributes["value"] as number) : null;
+  };
+  for (const [a, b] of [operandsOf(v, "min"), operandsOf(v, "min").toReversed()]) {
+    const most = numberOf(a);
+    const [of, taken] = b === undefined ? [] : operandsOf(b, "sub");
+    if (most === null || most < 1 || of === undefined || (known.get(of)?.low ?? -1) < 0) continue;
+    if (operandsOf(taken!, "mul").some((x) => numberOf(x) === most)) return { of, most };
+  }
+  return null;
+}
+
+export function isDivision({ name, attributes: { fn } }: Op): boolean {
   return name === "binary" && (fn === "div" || fn === "rem");
 }
 

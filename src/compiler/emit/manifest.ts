@@ -131,7 +131,7 @@ export function parametersOf(kernel: Kernel): ManifestParameter[] {
     );
   const dims = kernel.dims.map((name): ManifestParameter => ({ kind: "dim", name }));
   const launched = launchLengthsOf(kernel);
-  const taken = new Set(launched.names.values());
+  const taken = new Set([...launched.names.values(), ...[...launched.reciprocals.values()].map((r) => r.name)]);
   const lengths = launched.lengths
     .filter(({ name }) => taken.has(name))
     .map(({ name }): ManifestParameter => ({ kind: "length", name }));

@@ -87,6 +87,13 @@ __device__ __forceinline__ i64 quotient(i64 a, i64 b) {
   return (i64)q;
 }
 `,
+  // By what is known at a launch, whose reciprocal is 2^52 / b + 1: a / b or, by less than a / 2^52, one more.
+  reciprocal: `
+__device__ __forceinline__ i64 quotient(i64 a, i64 b, i64 reciprocal) {
+  const i64 q = (i64)__umul64hi((u64)a << 12, (u64)reciprocal);
+  return q - (q * b > a);
+}
+`,
   bf16: `
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }

@@ -55,6 +55,10 @@ __device__ __forceinline__ i64 quotient(i64 a, i64 b) {
   }
   return (i64)q;
 }
+__device__ __forceinline__ i64 quotient(i64 a, i64 b, i64 reciprocal) {
+  const i64 q = (i64)__umul64hi((u64)a << 12, (u64)reciprocal);
+  return q - (q * b > a);
+}
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
 __device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
@@ -344,7 +348,7 @@ __device__ __forceinline__ void put_piece_f32_32(float4* at, const float* acc) {
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_pieces, u32* b_told, float* b_pieces_, u32* b_told_, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, u32* b_launches, const i64 d_m, const i64 d_k, const i64 d_n, const i64 d_length_22, const i64 d_length_24, const i64 d_length_25, const i64 d_length_42, const i64 d_length_44, const i64 d_length_45, const i64 d_length_46, const i64 d_length_47, const i64 d_length_50, const i64 d_length_51, const i64 d_length_52, const i64 d_length_55, const i64 d_length_56, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_16x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
+coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peers<4> b_out_peers, float* b_pieces, u32* b_told, float* b_pieces_, u32* b_told_, const __grid_constant__ Peers<4> b_flags_peers, u32* b_epochs, u32* b_launches, const i64 d_m, const i64 d_k, const i64 d_n, const i64 d_length_22, const i64 d_length_24, const i64 d_length_25, const i64 d_length_42, const i64 d_length_44, const i64 d_length_45, const i64 d_length_46, const i64 d_length_47, const i64 d_length_50, const i64 d_length_51, const i64 d_length_52, const i64 d_length_55, const i64 d_length_56, const i64 d_length_57, const i64 d_length_58, const i64 d_length_59, const i64 d_length_60, const int rank, const u64 timeout, u32* const status, const __grid_constant__ TensorMap b_a_map_128x64, const __grid_constant__ TensorMap b_a_map_16x64, const __grid_constant__ TensorMap b_a_map_64x64, const __grid_constant__ TensorMap b_b_map_64x64) {
   asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
   const Watch watch = {timeout, status, (u32)rank};
   extern __shared__ __align__(1024) unsigned char shared_memory[];
@@ -457,18 +461,18 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         i64 v117 = d_length_51;
         asm volatile("" : "+l"(v117));
         const i64 v118 = v80 ? v117 : v110;
+        u32 v120_before = 0;
         #pragma unroll 1
-        for (i64 v120 = blockIdx.x; v120 < v118; v120 += gridDim.x) {
-          const i64 v121 = quotient(v120, (i64)gridDim.x);
+        for (i64 v120 = blockIdx.x; v120 < v118; v120 += gridDim.x, v120_before++) {
           const bool v122 = v120 < v109;
           const bool v123 = v80 ? v122 : true;
           const i64 v124 = v120 - v109;
           const i64 v125 = v124 > 0ll ? v124 : 0ll;
-          const i64 v126 = quotient(v125, v115);
+          const i64 v126 = quotient(v125, v115, d_length_57);
           const i64 v127 = v126 * v107;
           const i64 v128 = v125 - v127;
           const i64 v129 = v126 * v81;
-          const i64 v130 = v121 - v108;
+          const i64 v130 = (i64)v120_before - v108;
           const i64 v131 = v130 * v81;
           const i64 v132 = v116 + v131;
           const i64 v133 = v109 + v128;
@@ -477,7 +481,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v136 = v129 + v81;
           const i64 v137 = v136 < v113 ? v136 : v113;
           const i64 v138 = v123 ? v113 : v137;
-          const i64 v139 = v121 * v113;
+          const i64 v139 = (i64)v120_before * v113;
           const i64 v140 = v123 ? v139 : v132;
           const i64 v141 = v138 - v135;
           #pragma unroll
@@ -524,15 +528,15 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           if (v167) {
             ring_release<8>(b_ring_8, v166);
           }
-          const i64 v168 = quotient(v134, v148);
+          const i64 v168 = quotient(v134, v148, d_length_58);
           const i64 v169 = v168 * 8ll;
           const i64 v170 = v153 - v169;
           const i64 v171 = 8ll < v170 ? 8ll : v170;
-          const i64 v172 = v134 - quotient(v134, v148) * v148;
-          const i64 v173 = v172 - quotient(v172, v171) * v171;
+          const i64 v172 = v134 - quotient(v134, v148, d_length_58) * v148;
+          const i64 v173 = v172 - (v171 == 8 ? (i64)((u64)v172 / 8) : quotient(v172, v171, d_length_59)) * v171;
           const i64 v174 = v169 + v173;
           const i64 v175 = v174 * 128ll;
-          const i64 v176 = quotient(v172, v171);
+          const i64 v176 = (v171 == 8 ? (i64)((u64)v172 / 8) : quotient(v172, v171, d_length_59));
           const i64 v177 = v176 * 64ll;
           const i64 v178 = v175 + 128ll;
           const i64 v179 = v178 < v150 ? v178 : v150;
@@ -717,18 +721,18 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         i64 v285 = d_length_51;
         asm volatile("" : "+l"(v285));
         const i64 v286 = v80 ? v285 : v277;
+        u32 v287_before = 0;
         #pragma unroll 1
-        for (i64 v287 = blockIdx.x; v287 < v286; v287 += gridDim.x) {
-          const i64 v288 = quotient(v287, (i64)gridDim.x);
+        for (i64 v287 = blockIdx.x; v287 < v286; v287 += gridDim.x, v287_before++) {
           const bool v289 = v287 < v276;
           const bool v290 = v80 ? v289 : true;
           const i64 v291 = v287 - v276;
           const i64 v292 = v291 > 0ll ? v291 : 0ll;
-          const i64 v293 = quotient(v292, v282);
+          const i64 v293 = quotient(v292, v282, d_length_57);
           const i64 v294 = v293 * v274;
           const i64 v295 = v292 - v294;
           const i64 v296 = v293 * v81;
-          const i64 v297 = v288 - v275;
+          const i64 v297 = (i64)v287_before - v275;
           const i64 v298 = v297 * v81;
           const i64 v299 = v283 + v298;
           const i64 v300 = v276 + v295;
@@ -737,17 +741,17 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v303 = v296 + v81;
           const i64 v304 = v303 < v280 ? v303 : v280;
           const i64 v305 = v290 ? v280 : v304;
-          const i64 v306 = v288 * v280;
+          const i64 v306 = (i64)v287_before * v280;
           const i64 v307 = v290 ? v306 : v299;
-          const i64 v308 = quotient(v301, v284);
+          const i64 v308 = quotient(v301, v284, d_length_58);
           const i64 v309 = v308 * 8ll;
           const i64 v310 = v267 - v309;
           const i64 v311 = 8ll < v310 ? 8ll : v310;
-          const i64 v312 = v301 - quotient(v301, v284) * v284;
-          const i64 v313 = v312 - quotient(v312, v311) * v311;
+          const i64 v312 = v301 - quotient(v301, v284, d_length_58) * v284;
+          const i64 v313 = v312 - (v311 == 8 ? (i64)((u64)v312 / 8) : quotient(v312, v311, d_length_59)) * v311;
           const i64 v314 = v309 + v313;
           const i64 v315 = v314 * 128ll;
-          const i64 v316 = quotient(v312, v311);
+          const i64 v316 = (v311 == 8 ? (i64)((u64)v312 / 8) : quotient(v312, v311, d_length_59));
           const i64 v317 = v316 * 64ll;
           #pragma unroll 1
           for (i64 v318 = v302; v318 < v305; v318++) {
@@ -783,7 +787,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
         }
       }
-      ring_end<8>(b_ring_8);
+      __syncthreads();
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 168;");
       } else {
@@ -834,18 +838,18 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         const bool v352 = v87 == 192ll;
         const bool v353 = v87 == 160ll;
         const i64 v354 = 8ll * v346;
+        u32 v356_before = 0;
         #pragma unroll 1
-        for (i64 v356 = blockIdx.x; v356 < v349; v356 += gridDim.x) {
-          const i64 v357 = quotient(v356, (i64)gridDim.x);
+        for (i64 v356 = blockIdx.x; v356 < v349; v356 += gridDim.x, v356_before++) {
           const bool v358 = v356 < v337;
           const bool v359 = v73 ? v358 : true;
           const i64 v360 = v356 - v337;
           const i64 v361 = v360 > 0ll ? v360 : 0ll;
-          const i64 v362 = quotient(v361, v342);
+          const i64 v362 = quotient(v361, v342, d_length_60);
           const i64 v363 = v362 * v335;
           const i64 v364 = v361 - v363;
           const i64 v365 = v362 * v74;
-          const i64 v366 = v357 - v336;
+          const i64 v366 = (i64)v356_before - v336;
           const i64 v367 = v366 * v74;
           const i64 v368 = v343 + v367;
           const i64 v369 = v337 + v364;
@@ -854,7 +858,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v372 = v365 + v74;
           const i64 v373 = v372 < v340 ? v372 : v340;
           const i64 v374 = v359 ? v340 : v373;
-          const i64 v375 = v357 * v340;
+          const i64 v375 = (i64)v356_before * v340;
           const i64 v376 = v359 ? v375 : v368;
           const i64 v377 = v374 - v371;
           #pragma unroll
@@ -972,10 +976,10 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v425 = v407 - v424;
           const i64 v426 = 8ll < v425 ? 8ll : v425;
           const i64 v427 = v370 - quotient(v370, v354) * v354;
-          const i64 v428 = v427 - quotient(v427, v426) * v426;
+          const i64 v428 = v427 - (v426 == 8 ? (i64)((u64)v427 / 8) : quotient(v427, v426, d_length_59)) * v426;
           const i64 v429 = v424 + v428;
           const i64 v430 = v429 * 128ll;
-          const i64 v431 = quotient(v427, v426);
+          const i64 v431 = (v426 == 8 ? (i64)((u64)v427 / 8) : quotient(v427, v426, d_length_59));
           const i64 v432 = v431 * v85;
           const i64 v433 = v432 * 32ll;
           const i64 v434 = v430 + 128ll;
@@ -1165,18 +1169,18 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         asm volatile("" : "+l"(v545));
         const i64 v546 = v73 ? v545 : v544;
         const i64 v547 = 8ll * v543;
+        u32 v548_before = 0;
         #pragma unroll 1
-        for (i64 v548 = blockIdx.x; v548 < v546; v548 += gridDim.x) {
-          const i64 v549 = quotient(v548, (i64)gridDim.x);
+        for (i64 v548 = blockIdx.x; v548 < v546; v548 += gridDim.x, v548_before++) {
           const bool v550 = v548 < v534;
           const bool v551 = v73 ? v550 : true;
           const i64 v552 = v548 - v534;
           const i64 v553 = v552 > 0ll ? v552 : 0ll;
-          const i64 v554 = quotient(v553, v539);
+          const i64 v554 = quotient(v553, v539, d_length_60);
           const i64 v555 = v554 * v532;
           const i64 v556 = v553 - v555;
           const i64 v557 = v554 * v74;
-          const i64 v558 = v549 - v533;
+          const i64 v558 = (i64)v548_before - v533;
           const i64 v559 = v558 * v74;
           const i64 v560 = v540 + v559;
           const i64 v561 = v534 + v556;
@@ -1185,17 +1189,17 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           const i64 v564 = v557 + v74;
           const i64 v565 = v564 < v537 ? v564 : v537;
           const i64 v566 = v551 ? v537 : v565;
-          const i64 v567 = v549 * v537;
+          const i64 v567 = (i64)v548_before * v537;
           const i64 v568 = v551 ? v567 : v560;
           const i64 v569 = quotient(v562, v547);
           const i64 v570 = v569 * 8ll;
           const i64 v571 = v526 - v570;
           const i64 v572 = 8ll < v571 ? 8ll : v571;
           const i64 v573 = v562 - quotient(v562, v547) * v547;
-          const i64 v574 = v573 - quotient(v573, v572) * v572;
+          const i64 v574 = v573 - (v572 == 8 ? (i64)((u64)v573 / 8) : quotient(v573, v572, d_length_59)) * v572;
           const i64 v575 = v570 + v574;
           const i64 v576 = v575 * 128ll;
-          const i64 v577 = quotient(v573, v572);
+          const i64 v577 = (v572 == 8 ? (i64)((u64)v573 / 8) : quotient(v573, v572, d_length_59));
           const i64 v578 = v577 * v85;
           const i64 v579 = v578 * 32ll;
           #pragma unroll 1
@@ -1233,7 +1237,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
           }
         }
       }
-      ring_end<4>(b_ring_4);
+      __syncthreads();
       if (threadIdx.x < 256) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 168;");
       } else {
