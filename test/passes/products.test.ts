@@ -249,6 +249,18 @@ describe("roles of a block, as printed", () => {
   });
 });
 
+it("tiles of columns that no number of boxes has are refused", () => {
+  const roles = { ...passOptionsFor(DEFAULT_MACHINE).roles!, few: null, narrower: [] };
+  const tiles = (n: number, b: string, product: string): CompileResult =>
+    compile(`collective f(a: T[m, k] local, b: T[${b}] local) -> c: T[m, n] local { c = ${product} }`, { ranks: 1, dtype: "bf16", arch: "sm_90a", mapping: { roles: { ...roles, n } } }); // prettier-ignore
+  expect(() => tiles(224, "k, n", "a @ b").cuda).toThrow(
+    /tiles of 224 columns, which the copy engine brings in boxes of 64/,
+  );
+  expect(tiles(192, "k, n", "a @ b").cuda).toBeDefined();
+  // Rows of the operand come all at once.
+  expect(tiles(224, "n, k", "a @ transpose(b)").cuda).toBeDefined();
+});
+
 describe("rows outside of an operand", () => {
   const text = program("a @ transpose(bt)", "m, n");
   const copies = (result: CompileResult): Op[] => opsOf(result, "copy_tile");

@@ -1,5 +1,6 @@
 /** CUDA text of roles: rings of tiles in shared memory that the copy engine fills (sm_90a). */
 import { InternalCompilerError } from "../diagnostics/ice.js";
+import { UsageError } from "../../errors.js";
 import { bufferOf, isRemote, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
 import { definitionOf } from "../ir/ops.js";
 import { tileOperands } from "../ir/tile-window.js";
@@ -279,6 +280,11 @@ export function ringCopyText(op: Op, out: CudaEmitter): void {
       /** Boxes of `size` rows or columns, one after the other. */
       const load = (of: "rows" | "columns", size: number, box: string, asked: string | null): void => {
         const [count, step] = of === "rows" ? [rows / size, size * slab] : [columns / size, rows * size];
+        if (!Number.isInteger(count))
+          throw new UsageError(
+            `the mapping option 'roles' has tiles of ${columns} columns, which the copy engine brings in boxes of ${size}`,
+            `give tiles a multiple of ${size} columns`,
+          );
         const next = of === "rows" ? along : last;
         const place = (v: string, d: number): string => `(int)(${v})${d === next && count > 1 ? ` + s * ${size}` : ""}`;
         const full = `ring_full<${stages}>(${ringName(op)}, ${ofRing})`;
