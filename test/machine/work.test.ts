@@ -332,7 +332,7 @@ describe("the tables", () => {
 });
 
 describe("products", () => {
-  const MEASURED = join(RESULTS, "2026-11-29-1x-nvidia-h200-products-pieces.json");
+  const MEASURED = join(RESULTS, "2026-11-30-1x-nvidia-h200-products.json");
   const machine = machineFor("sm_90a", 1);
   const compiled = (mapping: Partial<PassOptions>) =>
     compile("collective mm(a: T[m, k] local, b: T[k, n] local) -> c: T[m, n] local { c = a @ b }", {
