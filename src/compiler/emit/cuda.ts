@@ -24,7 +24,7 @@ import { parametersOf } from "./manifest.js";
 import { apartText, fragmentBranch, fragmentBranchText, fragmentLoopText, fragmentThreads } from "./fragments.js";
 import { fragmentLoadText, type FragmentElements, isAheadText, isPlaceText } from "./fragment-elements.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
-import { IndexFacts, longDivisionText } from "./index-facts.js";
+import { IndexFacts, quotientText } from "./index-facts.js";
 import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, choosesWords, compareText, literalText, unaryText } from "./scalars.js";
@@ -298,7 +298,7 @@ export class CudaEmitter {
           return this.define(op, ([a]) => `(u32)${a!} % ${this.constants.get(op.operands[1]!)!}u`);
         if (this.facts.isTaken(op) && this.taken.has(op.operands[0]!))
           return this.names.set(op.results[0]!, this.taken.get(op.operands[0]!)!);
-        if (this.isLongDivision(op)) return this.define(op, ([a, b]) => longDivisionText(op, a!, b!, this));
+        if (this.isLongDivision(op)) return this.define(op, ([a, b]) => quotientText(op, a!, b!, this));
         if (this.isCounted(op)) return this.define(op, ([a, b]) => `(i64)((u64)${a!} ${fn === "div" ? "/" : "%"} (u64)${b!})`); // prettier-ignore
         return this.define(op, ([a, b]) => binaryText(fn as BinaryFunction, scalarOf(op.results[0]!.type), a!, b!));
       case "unary":

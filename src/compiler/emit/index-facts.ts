@@ -9,12 +9,11 @@ import { staysNatural } from "../ir/builder.js";
 import { scalarOf } from "../ir/types.js";
 import { walk } from "../ir/visit.js";
 
-/** Expression of a quotient, or what is left, of numbers that are not known before the launch. */
-export function longDivisionText(op: Op, a: string, b: string, out: CudaEmitter): string {
-  out.use("quotient");
+/** Expression of a quotient of numbers that are not negative, or of what is left, where what they are divided by is not known before the launch. */
+export function quotientText(op: Op, a: string, b: string, out: CudaEmitter): string {
   const reciprocal = out.launched.reciprocals.get(op.operands[1]!);
-  if (reciprocal !== undefined) out.use("reciprocal");
-  const plain = reciprocal === undefined ? `quotient(${a}, ${b})` : `quotient(${a}, ${b}, ${dimName(reciprocal.name)})`;
+  out.use(reciprocal === undefined ? "quotient" : "reciprocal");
+  const plain = `quotient(${a}, ${b}${reciprocal === undefined ? "" : `, ${dimName(reciprocal.name)}`})`;
   const or = reciprocal?.or ?? null;
   const quotient = or === null ? plain : `(${b} == ${or} ? (i64)((u64)${a} / ${or}) : ${plain})`;
   return text(op, "fn") === "rem" ? `${a} - ${quotient} * ${b}` : quotient;

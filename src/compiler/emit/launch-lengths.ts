@@ -115,7 +115,7 @@ function findLengths(kernel: Kernel): LaunchLengths {
     named.set(key, name);
     return { name, or };
   };
-  // What else divides does so once for many elements, and has nothing to wait for meanwhile.
+  // Elsewhere compilers divide numbers of 32 bits as fast, and make what follows from the divisor once; to bring one more parameter takes 0.1 µs.
   if (!kernel.buffers.some((b) => b.role === "ring")) return { lengths, names, unused, reciprocals };
   const makers = new Map<Value, Op>();
   walkKernel(kernel, (op) => {
