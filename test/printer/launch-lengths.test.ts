@@ -1,6 +1,6 @@
 /** What launches compute for kernels is what kernels would have computed. */
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -40,6 +40,15 @@ function computed(op: Op, of: (v: Value) => bigint | undefined, dims: Readonly<R
   };
   return found[fn as string] ?? null;
 }
+
+it("quotients of what programs say are signed, of tiles' numbers not", () => {
+  const text = readFileSync(new URL("../gpu/language/behind_zero.coll", import.meta.url), "utf8");
+  const { cuda } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
+  expect(
+    compile(TEXTS.product, { ranks: 2, dtype: "bf16", arch: "sm_90a" }).cuda!.match(/signed_quotient\(/g)!.length,
+  ).toBeLessThan(4);
+  expect(cuda!).toMatch(/signed_quotient\(v\d+, d_m, d_length_\d+\)/);
+});
 
 describe.each(Object.entries(TEXTS))("lengths of a launch of a %s", (name, text) => {
   const { kernel, cuda } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
@@ -104,9 +113,12 @@ const NUMBERS = [0, 1, 2, 3, 5, 7, 8, 10, 20, 30, 31, 32, 33, 40, 47, 51, 52].fl
   [-1, 0, 1, 12_345].map((more) => 2 ** bits + more),
 );
 
-it("a product with a reciprocal is the quotient", () => {
-  const { cuda } = compile(TEXTS.product, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
-  const [printed] = /__device__ __forceinline__ i64 quotient\(i64 a, i64 b, i64 reciprocal\) \{[^}]*\}/.exec(cuda!)!;
+it("a product with a reciprocal is the quotient, and of what is negative, too", () => {
+  const text = readFileSync(new URL("../gpu/language/behind_zero.coll", import.meta.url), "utf8");
+  const { cuda } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
+  const functions = cuda!.match(/(template <[^\n]*> )?__device__ __forceinline__ i64 \w*quotient\([\s\S]*?\n\}\n/g)!;
+  expect(functions).toHaveLength(3);
+  const printed = functions.join("");
   const below = NUMBERS.filter((a) => a >= 0 && a < 2 ** 52);
   const folder = mkdtempSync(join(tmpdir(), "collc-quotient-"));
   try {
@@ -114,7 +126,7 @@ it("a product with a reciprocal is the quotient", () => {
     writeFileSync(
       `${file}.cpp`,
       `#include <cstdio>
-typedef long long i64; typedef unsigned long long u64;
+typedef long long i64; typedef unsigned long long u64; typedef unsigned u32;
 #define __device__
 #define __forceinline__ inline
 static u64 __umul64hi(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
@@ -122,7 +134,14 @@ ${printed}
 int main() {
   const i64 numbers[] = {${below.join(", ")}};
   u64 random = 1; int wrong = 0, tried = 0;
-  auto is = [&](i64 a, i64 b) { tried++; if (a < 1ll << 52 && b > 0 && quotient(a, b, (1ll << 52) / b + 1) != a / b) wrong++; };
+  auto is = [&](i64 a, i64 b) {
+    tried++;
+    if (a >= 1ll << 52 || b <= 0) return;
+    const i64 reciprocal = (1ll << 52) / b + 1;
+    if (quotient(a, b, reciprocal) != a / b || quotient(a, b) != a / b) wrong++;
+    if (signed_quotient(-a, b, reciprocal) != -a / b || signed_quotient(-a, b) != -a / b) wrong++;
+    if (signed_quotient(a, -b) != a / -b || signed_quotient(-a, -b) != -a / -b) wrong++;
+  };
   for (i64 a : numbers) for (i64 b : numbers) is(a, b);
   for (int i = 0; i < 1000000; i++) {
     random = random * 6364136223846793005ull + 1442695040888963407ull;

@@ -51,7 +51,7 @@ export class CudaEmitter {
   private readonly helpers = new Map<string, string>();
   /** The threads that run the text, the block's or those of a role, and the number of the barrier that they meet at. */
   role: { readonly threads: number; readonly first: number; readonly barrier: number };
-  private fragment: FragmentElements | null = null;
+  fragment: FragmentElements | null = null;
   /** Whether the compiler may not write loops out as it likes: where there are roles, that is most of what it takes time for. */
   private readonly isLong: boolean;
   /** Whether a loop over threads is around. */

@@ -9,13 +9,17 @@ import { staysNatural } from "../ir/builder.js";
 import { scalarOf } from "../ir/types.js";
 import { walk } from "../ir/visit.js";
 
-/** Expression of a quotient of numbers that are not negative, or of what is left, where what they are divided by is not known before the launch. */
+/** Expression of a quotient, rounded towards zero, or of what is left, where what is divided by is not known before the launch. */
 export function quotientText(op: Op, a: string, b: string, out: CudaEmitter): string {
   const reciprocal = out.launched.reciprocals.get(op.operands[1]!);
+  // What a role computes to say which tile it takes next, or which part of a shard, is never negative; what programs say of elements may be.
+  const isOfTiles = out.role.barrier !== 0 && out.fragment === null;
+  const isCounted = op.operands.every((v) => out.facts.isNatural(v)) || (isOfTiles && out.facts.isOfPlace(op.operands[0]!)); // prettier-ignore
   out.use(reciprocal === undefined ? "quotient" : "reciprocal");
-  const plain = `quotient(${a}, ${b}${reciprocal === undefined ? "" : `, ${dimName(reciprocal.name)}`})`;
+  if (!isCounted) out.use("signedQuotient");
+  const plain = `${isCounted ? "" : "signed_"}quotient(${a}, ${b}${reciprocal === undefined ? "" : `, ${dimName(reciprocal.name)}`})`;
   const or = reciprocal?.or ?? null;
-  const quotient = or === null ? plain : `(${b} == ${or} ? (i64)((u64)${a} / ${or}) : ${plain})`;
+  const quotient = or === null || !isCounted ? plain : `(${b} == ${or} ? (i64)((u64)${a} / ${or}) : ${plain})`;
   return text(op, "fn") === "rem" ? `${a} - ${quotient} * ${b}` : quotient;
 }
 
@@ -23,6 +27,7 @@ export class IndexFacts {
   private readonly natural = new Set<Value>();
   private readonly rounds = new Set<Value>();
   private readonly grids = new Set<Value>();
+  private readonly ofPlaces = new Map<Value, boolean>();
   private readonly aligned = new Set<Value>();
   private readonly made = new Map<Value, Op>();
 
@@ -69,6 +74,17 @@ export class IndexFacts {
       counts ||= this.isTaken(op) && op.operands[0] === body!.arguments[0];
     });
     return counts;
+  }
+
+  /** Whether an index follows from where a loop or a block is, and not from the launch or data alone. */
+  isOfPlace(v: Value): boolean {
+    let is = this.ofPlaces.get(v);
+    if (is === undefined) {
+      const op = this.made.get(v);
+      const indices = op?.operands.filter((x) => scalarOf(x.type) === "index") ?? [];
+      this.ofPlaces.set(v, (is = op === undefined || op.name === "block" || indices.some((x) => this.isOfPlace(x))));
+    }
+    return is;
   }
 
   /** Whether a condition holds where tensors begin as allocations do, and lengths are multiples of vectors. */

@@ -124,7 +124,7 @@ function findLengths(kernel: Kernel): LaunchLengths {
     if (!isDivision(op) || scalarOf(by.type) !== "index" || unused.has(op)) return;
     const rest = restOf(by, makers, known);
     if (rest !== null) reciprocals.set(by, reciprocalOf(extent("mod", extentFor(rest.of), rest.most), rest.most));
-    else if (known.has(by) && known.get(by)!.op.name !== "const")
+    else if ((known.get(by)?.low ?? -1) >= 0 && known.get(by)!.op.name !== "const")
       reciprocals.set(by, reciprocalOf(extentFor(by), null));
   });
   return { lengths, names, unused, reciprocals };

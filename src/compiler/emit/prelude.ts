@@ -94,6 +94,12 @@ __device__ __forceinline__ i64 quotient(i64 a, i64 b, i64 reciprocal) {
   return q - (q * b > a);
 }
 `,
+  signedQuotient: `
+template <typename... Reciprocal> __device__ __forceinline__ i64 signed_quotient(i64 a, i64 b, Reciprocal... reciprocal) {
+  const i64 q = quotient(a < 0 ? -a : a, b < 0 ? -b : b, reciprocal...);
+  return a < 0 == b < 0 ? q : -q;
+}
+`,
   bf16: `
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
