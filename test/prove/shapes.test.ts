@@ -19,6 +19,15 @@ import { oddShape } from "../../src/compiler/prove/lengths.js";
 import { proofShapes } from "../../src/compiler/prove/shapes.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
 
+it("are as long as a quotient of what a constant limits is another", () => {
+  const text = `collective f(x: T[n] local) -> y: T[n] local ensures y[i] == x[i] {
+    for i in tiles(min(n, 300) / 4) { y[i] = x[i] }
+    for i in tiles(n - n / 4) { y[n / 4 + i] = x[n / 4 + i] }
+  }`;
+  const { kernel, snapshots } = compile(text, { ranks: 2, dtype: "f32", mapping: PROOF_MAPPING });
+  expect(prove({ kernel, snapshots }).answer).toMatchObject({ status: "wrong" });
+});
+
 describe("the shape at odd addresses", () => {
   for (const file of LIBRARY.filter((f) => allows(f, 2)))
     it(`takes all paths of ${file.name} that the ragged one takes`, () => {
@@ -229,6 +238,16 @@ describe("lengths that several moduli allow", () => {
     expect(nearestFit([leaves(4, 1), leaves(6, 3)], { n: 1 }, "n", 1)).toBe(9);
     expect(nearestFit([leaves(4, 1), leaves(6, 2)], { n: 1 }, "n", 1)).toBeNull();
     expect(nearestFit([leaves(4, 7)], { n: 1 }, "n", 1)).toBeNull();
+  });
+
+  it("are not looked for one by one where what is one less contradicts", () => {
+    const text = `collective f(x: T[n] partial(sum)) -> y: T[n] sharded(0) where n % world == 0 {
+      for i in tiles(shard(n - 1, rank)) { y[i - rank * (n / world)] = sum(p in ranks) x@p[i] }
+    }`;
+    const { kernel } = compile(text, { ranks: 3, dtype: "f32", mapping: PROOF_MAPPING });
+    expect(nearestFit(kernel!.requirements, { n: 5 }, "n", 1)).toBeNull();
+    const { answer } = prove({ kernel });
+    expect(answer).toMatchObject({ status: "unknown" });
   });
 
   it("are not looked for one by one where moduli contradict each other", () => {

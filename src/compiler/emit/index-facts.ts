@@ -14,10 +14,13 @@ export function quotientText(op: Op, a: string, b: string, out: CudaEmitter): st
   const reciprocal = out.launched.reciprocals.get(op.operands[1]!);
   // What a role computes to say which tile it takes next, or which part of a shard, is never negative; what programs say of elements may be.
   const isOfTiles = out.role.barrier !== 0 && out.fragment === null;
-  const isCounted = op.operands.every((v) => out.facts.isNatural(v)) || (isOfTiles && out.facts.isOfPlace(op.operands[0]!)); // prettier-ignore
+  const isNatural = (v: Value): boolean => out.facts.isNatural(v) || out.facts.leastOf(v) >= 0;
+  const [x, y] = op.operands as [Value, Value];
+  const isCounted = (isNatural(x) && isNatural(y)) || (isOfTiles && out.facts.isOfPlace(x));
   out.use(reciprocal === undefined ? "quotient" : "reciprocal");
   if (!isCounted) out.use("signedQuotient");
-  const plain = `${isCounted ? "" : "signed_"}quotient(${a}, ${b}${reciprocal === undefined ? "" : `, ${dimName(reciprocal.name)}`})`;
+  const name = isCounted ? "quotient" : `signed_quotient<${!isNatural(y)}>`;
+  const plain = `${name}(${a}, ${b}${reciprocal === undefined ? "" : `, ${dimName(reciprocal.name)}`})`;
   const or = reciprocal?.or ?? null;
   const quotient = or === null || !isCounted ? plain : `(${b} == ${or} ? (i64)((u64)${a} / ${or}) : ${plain})`;
   return text(op, "fn") === "rem" ? `${a} - ${quotient} * ${b}` : quotient;
@@ -28,6 +31,7 @@ export class IndexFacts {
   private readonly rounds = new Set<Value>();
   private readonly grids = new Set<Value>();
   private readonly ofPlaces = new Map<Value, boolean>();
+  private readonly least = new Map<Value, number>();
   private readonly aligned = new Set<Value>();
   private readonly made = new Map<Value, Op>();
 
@@ -38,6 +42,7 @@ export class IndexFacts {
     if (op.name === "for" || op.name === "reduce")
       op.regions[0]!.arguments.forEach((v, d) => {
         if (this.natural.has(op.operands[2 * d]!)) this.natural.add(v);
+        this.least.set(v, this.leastOf(op.operands[2 * d]!));
       });
     if (result === undefined) return;
     const { fn } = op.attributes;
@@ -45,6 +50,7 @@ export class IndexFacts {
       this.aligned.add(result);
     if (scalarOf(result.type) !== "index") return;
     this.made.set(result, op);
+    this.least.set(result, this.leastMade(op));
     if (op.name === "grid") this.grids.add(result);
     const isCounted = op.name === "block" || op.name === "grid" || staysNatural(op, (v) => this.natural.has(v));
     if (isCounted) this.natural.add(result);
@@ -74,6 +80,39 @@ export class IndexFacts {
       counts ||= this.isTaken(op) && op.operands[0] === body!.arguments[0];
     });
     return counts;
+  }
+
+  /** A number that an index is never less than, by what it is made of; negative infinity where that says nothing. */
+  leastOf(v: Value): number {
+    return this.least.get(v) ?? -Infinity;
+  }
+
+  private leastMade({ name, attributes, operands }: Op): number {
+    const [x, y, z] = operands.map((v) => this.leastOf(v)) as [number, number, number];
+    if (name === "const") return attributes["value"] as number;
+    if (name === "grid") return 1;
+    if (name === "dim" || name === "rank" || name === "block") return 0;
+    if (name === "select") return Math.min(y, z);
+    if (name !== "binary") return -Infinity;
+    switch (attributes["fn"]) {
+      case "add":
+        return x + y;
+      case "sub":
+        return x - (this.constantOf(operands[1]) ?? Infinity);
+      case "mul":
+        return x >= 0 && y >= 0 ? x * y : -Infinity;
+      case "min":
+        return Math.min(x, y);
+      case "max":
+        return Math.max(x, y);
+      case "div":
+        return x >= 0 && y >= 0 ? 0 : -Infinity;
+      case "rem":
+        // What is left has the sign of what is divided.
+        return x >= 0 ? 0 : -Infinity;
+      default:
+        return -Infinity;
+    }
   }
 
   /** Whether an index follows from where a loop or a block is, and not from the launch or data alone. */

@@ -95,9 +95,9 @@ __device__ __forceinline__ i64 quotient(i64 a, i64 b, i64 reciprocal) {
 }
 `,
   signedQuotient: `
-template <typename... Reciprocal> __device__ __forceinline__ i64 signed_quotient(i64 a, i64 b, Reciprocal... reciprocal) {
-  const i64 q = quotient(a < 0 ? -a : a, b < 0 ? -b : b, reciprocal...);
-  return a < 0 == b < 0 ? q : -q;
+template <bool BOTH, typename... Reciprocal> __device__ __forceinline__ i64 signed_quotient(i64 a, i64 b, Reciprocal... reciprocal) {
+  const i64 q = quotient(a < 0 ? -a : a, BOTH && b < 0 ? -b : b, reciprocal...);
+  return a < 0 == (BOTH && b < 0) ? q : -q;
 }
 `,
   bf16: `

@@ -37,9 +37,11 @@ interface Form {
   readonly isConstant: boolean;
   /** Whether roots are multiplied: no root by itself says how large the value is. What it decides is searched for; see `outcomes.ts`. */
   readonly isProduct: boolean;
+  /** Whether it is the least or the greatest of something and a constant: divided, it shows that only where the quotient is another. */
+  readonly isCapped: boolean;
 }
 
-const NOTHING: Form = { scales: new Map(), offset: 0, constant: 0, isConstant: false, isProduct: false };
+const NOTHING: Form = { scales: new Map(), offset: 0, constant: 0, isConstant: false, isProduct: false, isCapped: false }; // prettier-ignore
 
 /** Past this, a length is out of reach of any proof. */
 const OUT_OF_REACH = 2 ** 50;
@@ -67,6 +69,7 @@ function merged(a: Form, b: Form, offset = offsetOf(a, b)): Form {
     constant: a.offset >= b.offset ? a.constant : b.constant,
     isConstant: false,
     isProduct: a.isProduct || b.isProduct,
+    isCapped: a.isCapped || b.isCapped,
   };
 }
 
@@ -170,6 +173,7 @@ class Finder {
         if (by === null || !isRooted(a)) return sum;
         const divisor = fn === "div" ? by : 2 ** by;
         this.note(op, a, divisor, b.constant, true);
+        if (a.isCapped) this.note(op, a, a.offset + divisor, a.constant, false);
         return divided(a, divisor);
       }
       case "rem":
@@ -182,7 +186,7 @@ class Finder {
       case "min":
       case "max":
         this.held(op, a, b, true);
-        return sum;
+        return { ...sum, isCapped: sum.isCapped || !isRooted(a) || !isRooted(b) };
       case "sub":
         if (by !== null) this.held(op, a, b, true);
         return sum;

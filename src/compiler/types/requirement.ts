@@ -184,7 +184,15 @@ interface Congruence {
 /** Of a rule that says what a dimension by itself leaves; null for others. */
 function congruentTo({ left, relation, right }: Requirement, name: string): Congruence | null {
   if (relation !== "eq" || typeof right !== "number" || typeof left !== "object" || left.op !== "mod") return null;
-  return left.a === name && typeof left.b === "number" && left.b > 0 ? { rest: right, modulus: left.b } : null;
+  const { a, b: modulus } = left;
+  if (typeof modulus !== "number" || modulus <= 0) return null;
+  if (a === name) return { rest: right, modulus };
+  // Of what is a number more or less.
+  if (typeof a !== "object" || a.a !== name || typeof a.b !== "number" || (a.op !== "add" && a.op !== "sub"))
+    return null;
+  if (right < 0 || right >= modulus) return { rest: right, modulus };
+  const rest = (a.op === "add" ? right - a.b : right + a.b) % modulus;
+  return { rest: rest < 0 ? rest + modulus : rest, modulus };
 }
 
 /** All that rules say of what a dimension leaves, as one (Chinese remainders); null where they contradict each other. */

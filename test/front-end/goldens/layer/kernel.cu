@@ -59,10 +59,6 @@ __device__ __forceinline__ i64 quotient(i64 a, i64 b, i64 reciprocal) {
   const i64 q = (i64)__umul64hi((u64)a << 12, (u64)reciprocal);
   return q - (q * b > a);
 }
-template <typename... Reciprocal> __device__ __forceinline__ i64 signed_quotient(i64 a, i64 b, Reciprocal... reciprocal) {
-  const i64 q = quotient(a < 0 ? -a : a, b < 0 ? -b : b, reciprocal...);
-  return a < 0 == b < 0 ? q : -q;
-}
 __device__ __forceinline__ float bf16_to_f32(u16 x) { return __uint_as_float((u32)x << 16); }
 __device__ __forceinline__ u16 f32_to_bf16(float x) { u16 r; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(r) : "f"(x)); return r; }
 __device__ __forceinline__ float fn_gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
@@ -832,7 +828,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         const i64 v343 = v336 * v340;
         const i64 v344 = v87 - 1ll;
         const i64 v345 = v328 + v344;
-        const i64 v346 = signed_quotient(v345, v87);
+        const i64 v346 = quotient(v345, v87);
         const i64 v347 = v329 * v346;
         i64 v348 = d_length_56;
         asm volatile("" : "+l"(v348));
@@ -1167,7 +1163,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
         const i64 v540 = v533 * v537;
         const i64 v541 = v87 - 1ll;
         const i64 v542 = v525 + v541;
-        const i64 v543 = signed_quotient(v542, v87);
+        const i64 v543 = quotient(v542, v87);
         const i64 v544 = v526 * v543;
         i64 v545 = d_length_56;
         asm volatile("" : "+l"(v545));
