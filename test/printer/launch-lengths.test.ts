@@ -48,6 +48,21 @@ it("quotients of what programs say are signed, of tiles' numbers not", () => {
   expect(cuda!).toMatch(/signed_quotient<false>\(v\d+, d_m, d_length_\d+\)/);
 });
 
+it("what is one of two numbers has the reciprocal of one, where tiles say that it is no third", () => {
+  const text = `collective f(a: T[m, k] local, b: T[k, n] local, s: T[16] local) -> (c: T[m, n] local, y: T[m] local) {
+    c = a @ b
+    for g in 0..(m + 7) / 8 { for i in tiles(min(8, m - 8 * g)) { y[8 * g + i] = s[(i - 3) / min(8, m - 8 * g) + 3] } }
+  }`;
+  const { cuda, diagnostics } = compile(text, { ranks: 1, dtype: "bf16", arch: "sm_90a" });
+  expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
+  const lines = cuda!.split("\n");
+  const isOfTwo = (v: string): boolean =>
+    lines.some((l) => l.includes(`const i64 ${v} = `) && /(8ll < |< 8ll)/.test(l));
+  const signed = [...cuda!.matchAll(/signed_quotient<\w+>\(v\d+, (v\d+)(, \w+)?\)/g)].filter(([, v]) => isOfTwo(v!));
+  expect(signed.length).toBeGreaterThan(0);
+  for (const [, , reciprocal] of signed) expect(reciprocal).toBeUndefined();
+});
+
 describe.each(Object.entries(TEXTS))("lengths of a launch of a %s", (name, text) => {
   const { kernel, cuda } = compile(text, { ranks: 2, dtype: "bf16", arch: "sm_90a" });
   const { names, lengths, reciprocals } = launchLengthsOf(kernel!);

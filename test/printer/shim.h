@@ -29,7 +29,6 @@ struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(8) float2 { float x, y; };
 static inline float2 make_float2(float x, float y) { return {x, y}; }
 
-static inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
 static inline void __syncthreads() { pthread_barrier_wait(block_barrier); }
 // More threads meet than have to: in what is run here, all warps meet as often.
 static inline void __syncwarp() { __syncthreads(); }

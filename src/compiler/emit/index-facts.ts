@@ -11,18 +11,20 @@ import { walk } from "../ir/visit.js";
 
 /** Expression of a quotient, rounded towards zero, or of what is left, where what is divided by is not known before the launch. */
 export function quotientText(op: Op, a: string, b: string, out: CudaEmitter): string {
-  const reciprocal = out.launched.reciprocals.get(op.operands[1]!);
   // What a role computes to say which tile it takes next, or which part of a shard, is never negative; what programs say of elements may be.
   const isOfTiles = out.role.barrier !== 0 && out.fragment === null;
   const isNatural = (v: Value): boolean => out.facts.isNatural(v) || out.facts.leastOf(v) >= 0;
   const [x, y] = op.operands as [Value, Value];
   const isCounted = (isNatural(x) && isNatural(y)) || (isOfTiles && out.facts.isOfPlace(x));
-  out.use(reciprocal === undefined ? "quotient" : "reciprocal");
+  const known = out.launched.reciprocals.get(y);
+  // Of what may be one of two, a tile's position says that it is no third.
+  const reciprocal = known === undefined || (known.or !== null && !isCounted) ? null : known;
+  out.use(reciprocal === null ? "quotient" : "reciprocal");
   if (!isCounted) out.use("signedQuotient");
   const name = isCounted ? "quotient" : `signed_quotient<${!isNatural(y)}>`;
-  const plain = `${name}(${a}, ${b}${reciprocal === undefined ? "" : `, ${dimName(reciprocal.name)}`})`;
+  const plain = `${name}(${a}, ${b}${reciprocal === null ? "" : `, ${dimName(reciprocal.name)}`})`;
   const or = reciprocal?.or ?? null;
-  const quotient = or === null || !isCounted ? plain : `(${b} == ${or} ? (i64)((u64)${a} / ${or}) : ${plain})`;
+  const quotient = or === null ? plain : `(${b} == ${or} ? (i64)((u64)${a} / ${or}) : ${plain})`;
   return text(op, "fn") === "rem" ? `${a} - ${quotient} * ${b}` : quotient;
 }
 

@@ -115,7 +115,7 @@ function findLengths(kernel: Kernel): LaunchLengths {
     named.set(key, name);
     return { name, or };
   };
-  // Elsewhere compilers divide numbers of 32 bits as fast, and make what follows from the divisor once; to bring one more parameter takes 0.1 µs.
+  // Elsewhere some kernels gain and as many lose, up to 0.2 µs (H200, 2026-11; bench/results/collectives.md).
   if (!kernel.buffers.some((b) => b.role === "ring")) return { lengths, names, unused, reciprocals };
   const makers = new Map<Value, Op>();
   walkKernel(kernel, (op) => {
