@@ -59,6 +59,7 @@ const kernels = options.kernels === "" ? path.join(root, "kernels") : path.resol
 const library = readdirSync(kernels, { recursive: true, encoding: "utf8" })
   .filter((f) => f.endsWith(".coll") && f.includes(options.only))
   .sort();
+if (library.length === 0) throw new Error(`no program in ${kernels} has '${options.only}' in its name`);
 
 /** Dimensions to try for a kernel: [dims, element offset of every tensor]. */
 function casesFor(manifest, dtype) {

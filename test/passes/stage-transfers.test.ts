@@ -194,9 +194,36 @@ describe("stores to what the same loop touches again", () => {
   for i in tiles(n) { ${stores}  z[i] = a[i] }
 }`;
 
+  const peers = (stores: string): string => `collective f(x: T[n] local) -> (z: T[n] local, a: T[n] local)
+  ensures z[i] == x@((rank - 1) % world)[i] * 2
+  ensures a[i] == x@((rank - 1) % world)[i] * 2 {
+  let next = (rank + 1) % world
+  for i in tiles(n) { ${stores} }
+}`;
+
   it.each([
     ["reads what it has stored to itself", itself("a[i] = x[i]  a@rank[i] = x[i] * 2")],
     ["stores over what it has stored to itself", itself("a@rank[i] = x[i]  a[i] = x[i] * 2")],
+    [
+      "reads from a peer what it has stored there",
+      peers("a@next[i] = x[i]  z@next[i] = a@next[i] * 2  a@next[i] = x[i] * 2"),
+    ],
+    [
+      "reads in the next iteration what it has stored to itself",
+      `collective f(x: T[n] local) -> y: T[n] local ensures y[i] == x@0[i] {
+        for i in tiles(n) { y[i] = 0 }
+        if rank == 0 { for i in tiles(n) { for p in 0..world { let v = y[i]  y@p[i] = v + x[i] * f32(1 - min(p, 1)) } } }
+      }`,
+    ],
+    ["adds up where it stores", peers("a@next[i] = x[i]  z@next[i] = x[i] * 2  a@next[i] = a@next[i] + x[i]")],
+    [
+      "stores twice in each iteration, the second time where a condition holds",
+      peers("for k in 0..3 { a@next[i] = x[i] * f32(k)  if k == 0 { a@next[i] = 7 } }  z@next[i] = x[i] * 2"),
+    ],
+    [
+      "stores over it where data says so",
+      peers("a@next[i] = 0  if x[i] != 0 { a@next[i] = x[i] * 2 }  z@next[i] = x[i] * 2"),
+    ],
   ])("stay as they were written: a rank %s", (_, text) => {
     for (const mapping of [BARRIERS, PACKETS]) {
       const { kernel, manifest, source } = compile(text, { ranks: 2, dtype: "f32", mapping });

@@ -22,6 +22,7 @@ import { DTYPES } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
+import { IterationOrder, type Placed } from "./support/iteration-order.js";
 import { accessesIn, isAllRanks, type Step, tripCount } from "./support/nests.js";
 import { OtherRank, Refused } from "./support/other-side.js";
 import { flattened, forOthers, leadOf, type Staged, StagedNest } from "./support/staged-nest.js";
@@ -113,14 +114,19 @@ class Staging {
     build.op(op.name, operands, op.attributes, null, regions);
   }
 
-  private nest(nest: Op, values: Substitution, leads: readonly Op[]): void {
+  /** @param kept stores that another one, which stays as it is, may come after */
+  private nest(nest: Op, values: Substitution, leads: readonly Op[], kept: ReadonlySet<Op> = new Set()): void {
     const staged: Staged[] = [];
     const after: (readonly Op[])[] = [];
-    for (const { access, path } of accessesIn(nest)) {
+    const order = new IterationOrder(this.kernel, this.definitions);
+    const before = [this.buffers.length, this.transfers.length, this.build.ops.length] as const;
+    for (const placed of accessesIn(nest)) {
+      const { access } = placed;
       if (!isRemote(access)) continue;
       const known = this.buffers.length;
       try {
-        const one = this.plan(nest, access, path, leads);
+        if (kept.has(access)) throw new Refused(touchedAfter(text(access, "buffer")));
+        const one = this.plan(nest, placed, leads, order);
         const ops = this.collect(() => new OtherSide(this, one, values).emit());
         if (access.name === "load") this.build.ops.push(...ops);
         else after.push(ops);
@@ -129,6 +135,11 @@ class Staging {
       } catch (error) {
         if (!(error instanceof Refused)) throw error;
         this.buffers.length = known;
+        const overwritten = access.name === "load" ? [] : staged.filter((one) => isStoreTo(one.access, access) && order.between(one, placed).size > 0); // prettier-ignore
+        if (overwritten.length > 0) {
+          [this.buffers.length, this.transfers.length, this.build.ops.length] = before;
+          return this.nest(nest, values, leads, new Set([...kept, ...overwritten.map((one) => one.access)]));
+        }
         this.transfers.push({ op: access, refusal: error.message });
       }
     }
@@ -150,7 +161,7 @@ class Staging {
     }
   }
 
-  private plan(nest: Op, access: Op, path: readonly Step[], around: readonly Op[]): Staged {
+  private plan(nest: Op, { access, path }: Placed, around: readonly Op[], order: IterationOrder): Staged {
     const name = text(access, "buffer");
     const { peer } = memoryOperands(access);
     const tiles = path.filter(({ op }) => op.attributes["map"] === "tiles");
@@ -164,12 +175,7 @@ class Staging {
     };
     if (access.name === "load" && isTouched("store"))
       throw new Refused(`'${name}' is stored to in the same loop, so its elements have no one value to send`);
-    const all = accessesIn(nest).map((a) => a.access);
-    const { value } = memoryOperands(access);
-    const isOther = (op: Op): boolean =>
-      !isRemote(op) && text(op, "buffer") === name && memoryOperands(op).value !== value;
-    if (access.name === "store" && all.slice(all.indexOf(access) + 1).some(isOther))
-      throw new Refused(`'${name}' is touched behind it in the same loop, where it may have stored to the rank itself`);
+    if (access.name === "store" && isTouchedAfter(nest, { access, path }, order)) throw new Refused(touchedAfter(name));
     const isPeers = ({ op }: Step): boolean =>
       op.regions[0]!.arguments[0] === peer &&
       this.trips(op) !== null &&
@@ -348,6 +354,32 @@ class OtherSide {
   private value(v: Value, values: Substitution): Value {
     return this.there.value(v, this.other!, values);
   }
+}
+
+/** Why a store stays as it is that something of the same loop comes after. */
+function touchedAfter(name: string): string {
+  return `'${name}' is touched behind it in the same loop, where it may have stored already`;
+}
+
+/**
+ * Whether something of the nest touches an element after a store to it: what is taken from a box is there only behind the nest. Of two stores
+ * to peers each is taken from its box in turn, as they follow each other in the text.
+ */
+function isTouchedAfter(nest: Op, store: Placed, order: IterationOrder): boolean {
+  const all = accessesIn(nest);
+  const at = all.findIndex(({ access }) => access === store.access);
+  const { value } = memoryOperands(store.access);
+  return all.some((other, i) => {
+    if (i === at || text(other.access, "buffer") !== text(store.access, "buffer")) return false;
+    const orders = order.between(store, other);
+    if (other.access.name === "store" && isRemote(other.access)) return orders.has(i > at ? "earlier" : "later");
+    return orders.has("later") || (orders.has("same") && i > at && memoryOperands(other.access).value !== value);
+  });
+}
+
+/** Whether two accesses store to the same buffer. */
+function isStoreTo(a: Op, b: Op): boolean {
+  return a.name === "store" && b.name === "store" && text(a, "buffer") === text(b, "buffer");
 }
 
 function reachesPeers(op: Op): boolean {
