@@ -125,7 +125,9 @@ static int enqueue_copy(const collc_driver *driver, const collc_lanes *lanes, co
   const collc_pointer target = collc_place_of(places, &copy->to) + (collc_pointer)copy->to.offset(dims);
   if (rows <= 0 || bytes <= 0) return 0;
   if (source_pitch == bytes && target_pitch == bytes) bytes *= rows, rows = 1;
-  if (rows > 1 && collc_max(source_pitch, target_pitch) <= lanes->most_pitch) {
+  /* Rows that overlap, are one row again and again, or go backwards, are no rectangle to the driver. */
+  const int are_apart = source_pitch >= bytes && target_pitch >= bytes;
+  if (rows > 1 && are_apart && collc_max(source_pitch, target_pitch) <= lanes->most_pitch) {
     rows_copy all;
     memset(&all, 0, sizeof all);
     all.source_type = all.target_type = UNIFIED;

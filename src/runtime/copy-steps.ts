@@ -152,9 +152,10 @@ function tensorAt(group: DeviceGroup, tensor: Tensor, name: string): Pick<Placed
   return { pointer: own.pointer, peers: own.peerPointers };
 }
 
-/** As many calls as the driver needs for it. */
-function callsOf(call: Call): Call[] {
-  if (call.rows === 1 || Math.max(call.targetPitch, call.sourcePitch) <= MOST_PITCH) return [call];
+/** As many calls as the driver needs for it: it takes rows that follow each other, apart and not too far from each other, in one. */
+export function callsOf(call: Call): Call[] {
+  const pitches = [call.targetPitch, call.sourcePitch];
+  if (call.rows === 1 || pitches.every((pitch) => pitch >= call.width && pitch <= MOST_PITCH)) return [call];
   return Array.from({ length: call.rows }, (_, row) => ({
     ...call,
     target: call.target + BigInt(row * call.targetPitch),

@@ -3,6 +3,9 @@ import { describe, expect, test } from "vitest";
 import { FxReference } from "../../src/compiler/graph/fx/evaluate.js";
 import { atSizes } from "../../src/compiler/graph/fx/fx.js";
 import { type FxGraph, lower, type Lowered } from "../../src/compiler/graph/index.js";
+import { type DType } from "../../src/compiler/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { allocate, decodeInto, encodeArray, type TypedArray } from "../../src/runtime/numbers/index.js";
 import { Dump, expectLowered, expectRuns, fused, lengthArgument } from "./fx-support.js";
 
 const LEGAL = { ranks: 2, fuse: "legal" } as const;
@@ -301,4 +304,109 @@ test("what a program folds has the shape of the graph to whoever goes on with it
   const [x, other] = [alone.input("x", [2, 1]), alone.input("other", [2, 1])];
   const folded = alone.call("aten.mean.dim", [alone.scatter(x), [1], false], [2]);
   expectLowered(alone.graph(alone.call("aten.add.Tensor", [folded, other], [2, 2])), { ranks: 1, fuse: "legal" });
+});
+
+describe("numbers by hand", () => {
+  /** What rank 0 gets of the one program of a graph, by tensor; every rank is given the same. */
+  function computed(fx: FxGraph, given: Readonly<Record<string, readonly number[]>>): Record<string, number[]> {
+    const parts = lower(fx, LEGAL).parts.flatMap((p) => (p.kind === "program" ? [p] : []));
+    expect(parts).toHaveLength(1);
+    const [{ compiled, inputs, outputs }] = parts as [(typeof parts)[0]];
+    const held = [0, 1].map(() => ({
+      inputs: Object.fromEntries(inputs.map((b): [string, TypedArray] => [b.name, encodeArray(b.dtype as DType, Float64Array.from(given[b.tensor]!))])), // prettier-ignore
+      outputs: Object.fromEntries(outputs.map((b): [string, TypedArray] => [b.name, allocate(b.dtype as DType, (b.shape as number[]).reduce((p, n) => p * n, 1))])), // prettier-ignore
+    }));
+    new CpuGroup(compiled.kernel!, compiled.manifest!, { source: compiled.source }).run(held, {});
+    return Object.fromEntries(outputs.map((b) => { const o = held[0]!.outputs[b.name]!; return [b.tensor, [...decodeInto(b.dtype as DType, o, new Float64Array(o.length))]]; })); // prettier-ignore
+  }
+
+  test.for<[string, string, readonly [number, number], boolean, boolean]>([
+    ["int32", "int64", [2, 2 ** 32 + 4], false, true],
+    ["int8", "uint8", [-1, 254], false, true],
+    ["uint8", "int8", [127, -2], false, false],
+    ["bool", "int32", [1, 3], false, true],
+    ["uint32", "int32", [2 ** 31, -1], false, false],
+  ])("%s and %s are compared in what has the numbers of both", ([a, b, [x, y], isEqual, isLess]) => {
+    const d = new Dump(2);
+    const sum = d.reduce(d.input("x", [1], { dtype: a }), a === "bool" ? "max" : "sum");
+    const fx = d.graph(...["eq", "lt"].map((fn) => d.call(`aten.${fn}.Tensor`, [sum, d.input(`y${fn}`, [1], { dtype: b, replicated: true })], [1], BOOL))); // prettier-ignore
+    const typed = { ...fx, nodes: fx.nodes.map((n) => (/^(all_reduce|wait_tensor)/.test(n.name) ? { ...n, dtype: a } : n)) };
+    const found = computed(typed, { x: [x], yeq: [y], ylt: [y] });
+    expect(found).toEqual({ eq_1: [Number(isEqual)], lt_1: [Number(isLess)] });
+  }); // prettier-ignore
+
+  test.for<[string, number, number]>([
+    ["float32", 1, 0],
+    ["bfloat16", 0.5, -0.5],
+    ["int64", 2 ** 40, 3],
+    ["uint8", 200, 7],
+  ])("one of two numbers of %s is of that dtype", ([dtype, yes, no]) => {
+    const d = new Dump(2);
+    const isMore = d.call("aten.gt.Scalar", [d.reduce(d.input("x", [2])), 0], [2], BOOL);
+    const [a, b] = [yes, no].map((n) => d.call("aten.scalar_tensor.default", [n], [], { dtype }));
+    const y = d.call("aten.where.self", [isMore, a, b], [2], { dtype });
+    const z = d.call("aten.where.Scalar", [isMore, yes, no], [2], { dtype });
+    const fx = d.graph(y, z);
+    const program = lower(fx, LEGAL).parts.find((p) => p.kind === "program")!;
+    program.compiled.manifest!.outputs.forEach((o, i) => expect(o.dtype).toBe(program.outputs[i]!.dtype));
+    expect(computed(fx, { x: [1, -1] })).toEqual({ [y]: [yes, no], [z]: [yes, no] });
+  });
+
+  test("whole numbers of 8 bits wrap before anyone sees what stands above them", () => {
+    const d = new Dump(2, "int8");
+    const sum = d.reduce(d.input("x", [2]));
+    const wide = d.call("prims.convert_element_type.default", [sum, "torch.float32"], [2], { dtype: "float32" });
+    const isMore = d.call("aten.gt.Scalar", [sum, 0], [2], BOOL);
+    const third = d.call("aten.div.Tensor_mode", [d.call("aten.add.Tensor", [sum, sum], [2]), 3, "trunc"], [2]);
+    // 200 is -56; twice that is -112.
+    expect(computed(d.graph(wide, isMore, third), { x: [100, 3] })).toEqual({ [wide]: [-56, 6], [isMore]: [0, 1], [third]: [-37, 4] }); // prettier-ignore
+  });
+
+  test("a bias times 0 is not looked at", () => {
+    const d = new Dump(2);
+    const y = d.call("aten.addmm.default", [d.input("b", [1]), d.gather(d.input("x", [1, 2])), d.input("w", [2, 1])], [2, 1], { kwargs: { beta: 0 } }); // prettier-ignore
+    expect(computed(d.graph(y), { b: [NaN], x: [1, 2], w: [3, 4] })).toEqual({ [y]: [11, 11] });
+  });
+
+  test.for<[string, readonly number[], readonly number[], readonly number[]]>([
+    ["matmul", [2, 3], [3], [2]],
+    ["matmul", [3], [3, 2], [2]],
+    ["matmul", [3], [3], []],
+    ["linear", [2, 3], [3], [2]],
+  ])("%s of %s and %s", ([name, a, b, shape]) => {
+    const d = new Dump(2);
+    const numbers = (s: readonly number[]): number[] => Array.from({ length: s.reduce((p, n) => p * n, 1) }, (_, i) => i + 1);
+    const y = d.reduce(d.call(`aten.${name}.default`, [d.input("a", a), d.input("b", b)], shape));
+    const want = shape.length === 0 ? [28] : a.length === 1 ? [44, 56] : [28, 64];
+    expect(Object.values(computed(d.graph(y), { a: numbers(a), b: numbers(b) }))).toEqual([want]);
+  }); // prettier-ignore
+});
+
+describe("what only another node says stays with the caller", () => {
+  const own = "an argument of aten";
+  test.for<[string, (d: Dump, y: string, k: string) => string, string]>([
+    ["where a part begins", (d, y, k) => d.call("aten.slice.Tensor", [y, 0, k, 3], [2, 4]), `${own}.slice.Tensor is a number that only the launch knows`],
+    ["which part it is", (d, y, k) => d.call("aten.select.int", [y, 0, k], [4]), `${own}.select.int is a number that only the launch knows`],
+    ["how long parts are", (d, y, k) => d.call("getitem", [d.call("aten.split.Tensor", [y, k, 0], null), 1], [2, 4]), `${own}.split.Tensor is a number that only the launch knows`],
+    ["how often something is repeated", (d, y, k) => d.call("aten.repeat.default", [y, [k, 1]], [8, 4]), "how often it repeats a dimension, only the launch knows"],
+    ["bytes of elements of another size", (d, y) => d.call("aten.view.dtype", [y, "torch.int8"], [4, 16], { dtype: "int8" }), "it sees f32 as i8, which has elements of another size"],
+  ])("%s", ([, make, why]) => {
+    const d = new Dump(2);
+    const y = d.reduce(d.input("x", [4, 4]));
+    const k = d.call("aten.item.default", [d.input("n", [1], { dtype: "int64" })], null);
+    const z = make(d, y, k);
+    expect(reasons(lower(d.graph(d.call("aten.clone.default", [z], d.shapeOf(z), { dtype: d.dtypeOf(z) })), LEGAL))).toContain(why);
+  }); // prettier-ignore
+
+  test.for<[string, readonly unknown[], readonly number[], string]>([
+    ["stack", [["y", "y"], 5], [2, 4, 4], "node 'stack_1' joins along dimension 5, and says that it has 3"],
+    ["glu", ["y", 7], [4, 2], "node 'glu_1' names dimension 7 of a tensor that has 2"],
+    ["split", ["y", 0, 0], [4, 4], "node 'split_1' splits into parts of 0"],
+  ])("%s of what cannot be is refused", ([name, args, shape, why]) => {
+    const d = new Dump(2);
+    const y = d.reduce(d.input("x", [4, 4]));
+    const put = (a: unknown): unknown => (Array.isArray(a) ? a.map(put) : a === "y" ? y : a);
+    const z = d.call(`aten.${name}.default`, args.map(put), name === "split" ? null : shape);
+    expect(() => lower(d.graph(name === "split" ? y : z), LEGAL)).toThrow(why);
+  });
 });

@@ -187,4 +187,22 @@ describe("map-rows", () => {
       }
     }
   });
+
+  it("scratch keeps what a later time of a loop around finds in it", () => {
+    const text = `collective f(x: f32[m, n] local) -> (y: f32[m, n] local, w: f32[m, n] local)
+      ensures w[i, j] == x[i, j] ensures y[i, j] == 3 * (max(q in 0..n) x[i, q]) {
+      scratch s: f32[m, 1]
+      for i, j in tiles(m, n) { y[i, j] = 0 }
+      for k in 0..3 {
+        for i, j in tiles(m, n) { w[i, j] = x[i, j] * 1 }
+        for i, u in tiles(m, 1) { let v = max(q in 0..n) w[i, q]  if k == 0 { s[i, 0] = v } }
+        for i, j in tiles(m, n) { y[i, j] = y[i, j] + s[i, 0] }
+      }
+    }`;
+    const { kernel, manifest, source } = compile(text, { ranks: 1, dtype: "f32", mapping: PROOF_MAPPING });
+    const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true });
+    const data = makeInputs(manifest!, { m: 33, n: 130 }, 1);
+    group.run(data, { m: 33, n: 130 });
+    expect(checkOutputs(manifest!, { m: 33, n: 130 }, data, data)).toMatchObject({ correct: true });
+  });
 });

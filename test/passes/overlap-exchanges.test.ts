@@ -1,9 +1,18 @@
 /** An exchange and the work on what it brought, slab by slab: what is cut, and that the proofs see a wait too few. */
 import { describe, expect, it } from "vitest";
-import { compile, type CompileResult, type Kernel, PROOF_MAPPING, sharedLayout } from "../../src/compiler/index.js";
+import {
+  compile,
+  type CompileResult,
+  type DimValues,
+  type Kernel,
+  PROOF_MAPPING,
+  sharedLayout,
+} from "../../src/compiler/index.js";
 import type { Op } from "../../src/compiler/ir/module.js";
 import { walkKernel } from "../../src/compiler/ir/visit.js";
 import { prove, summaryLine } from "../../src/compiler/prove/index.js";
+import { CpuGroup } from "../../src/runtime/cpu/index.js";
+import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
 import { compileFile, LIBRARY } from "../kernels/library.js";
 import { isAll } from "../scope.js";
 
@@ -29,6 +38,17 @@ const statuses = (kernel: Kernel | null) => {
   const claims = prove({ kernel }, { shared: sharedLayout(kernel!) });
   return { told: summaryLine(claims), status: [claims.answer.status, claims.ordering.status] };
 };
+
+function expectCorrect(
+  { kernel, manifest, source }: CompileResult,
+  dims: DimValues,
+  schedule: { readonly seed: number; readonly maxBlocks?: number },
+): void {
+  const group = new CpuGroup(kernel!, manifest!, { source, detectUnwritten: true, ...schedule });
+  const data = makeInputs(manifest!, dims, 1);
+  group.run(data, dims);
+  expect(checkOutputs(manifest!, dims, data, data)).toMatchObject({ correct: true });
+}
 
 describe("overlap-exchanges", () => {
   for (const name of ["reduce_scatter/push", ...(isAll ? ["all_reduce/push"] : [])])
@@ -65,6 +85,41 @@ describe("overlap-exchanges", () => {
       { ranks: 2, dtype: "f32", mapping: SLABS },
     );
     expect(barriersAfter(crossed)).not.toContain("arrive");
+  });
+
+  it("cuts nothing that loops beyond are ordered with for blocks of one number: an offset's block is another one in a slab", () => {
+    const text = `collective f(x: i32[n] local) -> y: i32[n] local ensures y[i] == sum(p in ranks) (sum(q in ranks) x@q[i]) {
+      scratch a: i32[world, n]
+      scratch s: i32[n]
+      scratch b: i32[world, n]
+      for p in ranks { for i in tiles(n) { a@p[rank, i] = x[i] } }
+      for i in tiles(n) { s[i] = sum(p in ranks) a[p, i] }
+      for p in ranks { for i in tiles(n) { b@p[rank, i] = s[i] } }
+      for i in tiles(n) { y[i] = sum(p in ranks) b[p, i] }
+    }`;
+    const compiled = compile(text, { ranks: 2, dtype: "i32", mapping: SLABS });
+    for (const seed of [1, 2, 3, 4]) expectCorrect(compiled, { n: 130 }, { seed, maxBlocks: 2 });
+  });
+
+  it("goes through all slabs of loops that begin below 0, and cuts none whose length is not known", () => {
+    const text = (
+      length: string,
+      condition: string,
+    ): string => `collective f(x: T[2 * n] partial(sum)) -> y: T[2 * n] replicated {
+      scratch s: f32[world, 2 * n]
+      for p in ranks { for i in tiles(${length}) { if ${condition} { s@p[rank, i + n] = x[i + n] } } }
+      for i in tiles(${length}) { if ${condition} { y[i + n] = sum(p in ranks) s[p, i + n] } }
+    }`;
+    for (const [length, condition] of [
+      ["0 - n..n", "i < n"],
+      ["0 - n..n + 50 * rank", "i < n"],
+      ["0 - n - 50 * rank..n", "i >= 0 - n"],
+    ] as const)
+      expectCorrect(
+        compile(text(length, condition), { ranks: 2, dtype: "f32", mapping: SLABS }),
+        { n: 130 },
+        { seed: 1 },
+      );
   });
 });
 

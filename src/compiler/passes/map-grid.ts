@@ -20,7 +20,7 @@ import { Definitions } from "./support/analysis.js";
 import { isBusy, movingBlocks } from "./support/busy.js";
 import { moverThreads } from "./support/mover-threads.js";
 import { packetFormat, vectorLanes } from "./support/vector-lanes.js";
-import { mostElements } from "./support/upper-bound.js";
+import { knownElements, mostElements } from "./support/upper-bound.js";
 
 type GridOptions = Pick<
   PassOptions,
@@ -34,19 +34,25 @@ export function mapGrid(kernel: Kernel, options: GridOptions): Kernel {
   const movers = moverThreads(kernel);
   const work: Extent[] = [...kernel.work];
   const definitions = new Definitions(kernel);
-  const rowsOf = (op: Op): Extent => extent("ceildiv", mostElements(op, kernel, definitions), row);
+  const inRows = (elements: Extent): Extent => extent("ceildiv", elements, row);
+  const rowsOf = (op: Op): Extent => inRows(knownElements(op, definitions)!);
   const hasPackets = packetFormat(kernel) !== null;
   const trips = (op: Op): number | null => spreadTrips(op, kernel.world, hasPackets, definitions);
   walkKernel(kernel, (op, parents) => {
     const around = parents.map(trips).find((n) => n !== null) ?? 1;
-    if (isTileLoop(op)) work.push(extent("mul", around, rowsOf(op)));
+    if (isTileLoop(op)) work.push(extent("mul", around, inRows(mostElements(op, kernel, definitions))));
   });
   const build = new Builder({ start: 0, end: 0 });
   rewriteOps(kernel.body.ops, build, new Substitution(), (op, b, values) => {
     const peers = trips(op);
     if (peers !== null) mapSpread(op, b, values, { row, rowsOf, peers, isAll: peers === kernel.world });
     else if (!isTileLoop(op)) return false;
-    else if (hasPackets && op.attributes["spread"] === true && !movers.has(op))
+    else if (
+      hasPackets &&
+      op.attributes["spread"] === true &&
+      !movers.has(op) &&
+      knownElements(op, definitions) !== null
+    )
       mapStrips(op, b, values, row, rowsOf(op));
     else if (movers.has(op)) mapLoop(op, b, values, movers.get(op)! * lanes, movingRows);
     else mapLoop(op, b, values, threads * lanes, rowsOfBlocks);
@@ -74,7 +80,9 @@ function isTileLoop(op: Op): boolean {
  * too: over the others, or over this one.
  */
 function spreadTrips(op: Op, world: number, hasPackets: boolean, definitions: Definitions): number | null {
-  if (op.name !== "for" || op.attributes["map"] !== "ranks" || spreadLoop(op.regions[0]!.ops) === null) return null;
+  if (op.name !== "for" || op.attributes["map"] !== "ranks") return null;
+  const tiles = spreadLoop(op.regions[0]!.ops);
+  if (tiles === null || knownElements(tiles, definitions) === null) return null;
   const [from, to] = op.operands.map((v) => definitions.constant(v));
   const isSo = to === world || (hasPackets && to !== undefined && to > 0 && to < world);
   return from === 0 && isSo ? to! : null;

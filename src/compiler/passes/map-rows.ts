@@ -110,7 +110,8 @@ class RowMapping {
 
   /**
    * Scratch with one element a row that nothing but this loop touches, each row only its own. What the first tile loop
-   * touches stays in global memory: the block would have to meet once more, before the next iteration.
+   * touches stays in global memory: the block would have to meet once more, before the next iteration. So does, where the loop runs
+   * again and again, what it may read as it was left by a time before.
    */
   private sharedScratch(rows: Op): Map<string, string> {
     const variables = rows.regions[0]!.arguments;
@@ -118,6 +119,10 @@ class RowMapping {
     const shared = new Map<string, string>();
     const inside = rows.regions[0]!;
     const first = inside.ops.findIndex((o) => o.attributes["map"] === "tiles");
+    let isRepeated = false;
+    walkKernel(this.kernel, (op, parents) => {
+      if (op === rows) isRepeated = parents.some((o) => o.name === "for");
+    });
     walk({ ...inside, ops: inside.ops.slice(first + 1) }, (op) => void within.add(op));
     for (const { name, role, shape, symmetric, memory, dtype } of this.kernel.buffers) {
       if (
@@ -134,9 +139,20 @@ class RowMapping {
         const { indices } = memoryOperands(op);
         isOwn &&= within.has(op) && !isRemote(op) && variables.every((v, d) => indices[d] === v);
       });
-      if (isOwn) shared.set(name, this.declare(`${name}_row`, dtype, this.span / this.lanes));
+      if (isOwn && (!isRepeated || this.isStoredFirst(name, inside.ops)))
+        shared.set(name, this.declare(`${name}_row`, dtype, this.span / this.lanes));
     }
     return shared;
+  }
+
+  /** Whether the first of a row's loops that touches the buffer stores its one element before anything else, whatever the data. */
+  private isStoredFirst(name: string, ops: readonly Op[]): boolean {
+    const touches = (op: Op): boolean =>
+      op.attributes["buffer"] === name || op.regions.some((r) => r.ops.some(touches));
+    const loop = ops.find(touches);
+    if (loop?.attributes["map"] !== "tiles") return false;
+    const [lo, hi] = loop.operands.map((v) => this.definitions.constant(v));
+    return lo !== undefined && hi !== undefined && lo < hi && loop.regions[0]!.ops.find(touches)?.name === "store";
   }
 
   private declare(wanted: string, dtype: DType, length: number): string {

@@ -12,7 +12,8 @@
  * before it at the same offset of their loops, or with some that all blocks of their rank had behind them anyway. The
  * former are in the same slab of both stretches, because slabs are cut by offset; the latter are behind every arrival. Two
  * accesses of one stretch do not conflict at all, or there would be a barrier between them. So slab c needs slab c alone, and
- * whatever follows the second stretch comes after the wait for the last slab, which orders all that the barrier did.
+ * whatever follows the second stretch comes after the wait for the last slab, which orders all that the barrier did. What lies beyond
+ * the two stretches is ordered with them for all blocks, or touches nothing: slabs have offsets in other blocks than whole loops have.
  */
 import { Builder } from "../ir/builder.js";
 import type { Kernel, Op, Value } from "../ir/module.js";
@@ -23,7 +24,7 @@ import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { movingBlocks } from "./support/busy.js";
 import { Definitions } from "./support/analysis.js";
-import { mostElements } from "./support/upper-bound.js";
+import { knownElements } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
 type OverlapOptions = Pick<PassOptions, "slabRows" | "elementThreads" | "elementBlocks" | "loadBlocks" | "accessBytes">;
@@ -31,9 +32,10 @@ type OverlapOptions = Pick<PassOptions, "slabRows" | "elementThreads" | "element
 export function overlapExchanges(kernel: Kernel, options: OverlapOptions): Kernel {
   if (options.slabRows === 0 || kernel.world === 1) return kernel;
   const { ops } = kernel.body;
-  const at = ops.findIndex((op, i) => isBetweenNamesakes(op, kernel.world) && isCuttable(ops, i));
+  const definitions = new Definitions(kernel);
+  const at = ops.findIndex((op, i) => isBetweenNamesakes(op, kernel.world) && isCuttable(ops, i, definitions));
   if (at < 0) return kernel;
-  const overlap = new Overlap(kernel, options);
+  const overlap = new Overlap(kernel, definitions, options);
   return { ...kernel, body: { arguments: [], ops: overlap.around(at) } };
 }
 
@@ -54,12 +56,27 @@ function synchronises(op: Op): boolean {
   return definitionOf(op.name).effect === "sync" || op.regions.some((r) => r.ops.some(synchronises));
 }
 
-/** Whether both stretches are made of tile loops, which can be cut by offset, and of what computes their bounds. */
-function isCuttable(ops: readonly Op[], at: number): boolean {
+/** Whether both stretches are made of tile loops, which can be cut by offset into slabs of which it is known how many there are, and of what computes their bounds. */
+function isCuttable(ops: readonly Op[], at: number, definitions: Definitions): boolean {
   const { from, to } = stretchesAround(ops, at);
+  if (isSharedByBlocks(ops.slice(0, from), "last") || isSharedByBlocks(ops.slice(to), "first")) return false;
   return [ops.slice(from, at), ops.slice(at + 1, to)].every(
-    (stretch) => stretch.some((op) => op.regions.length > 0) && stretch.every((op) => isPure(op) || isLoops(op)),
+    (stretch) =>
+      stretch.some((op) => op.regions.length > 0) && stretch.every((op) => isPure(op) || isLoops(op, definitions)),
   );
+}
+
+/**
+ * Whether what lies on the other side of a stretch's end touches memory, and is ordered with it for blocks of one number alone: an offset's
+ * block is another one in a slab, which begins anew with the first block.
+ */
+function isSharedByBlocks(beyond: readonly Op[], nearest: "first" | "last"): boolean {
+  const end = nearest === "first" ? beyond[0] : beyond.at(-1);
+  return end?.attributes["scope"] !== "grid" && beyond.some(touchesMemory);
+}
+
+function touchesMemory(op: Op): boolean {
+  return ["read", "write"].includes(definitionOf(op.name).effect) || op.regions.some((r) => r.ops.some(touchesMemory));
 }
 
 function isPure(op: Op): boolean {
@@ -67,24 +84,23 @@ function isPure(op: Op): boolean {
 }
 
 /** Tile loops of one variable, in loops and conditions that touch no memory themselves. */
-function isLoops(op: Op): boolean {
-  if (op.name === "for" && op.attributes["map"] === "tiles") return op.operands.length === 2;
+function isLoops(op: Op, definitions: Definitions): boolean {
+  if (isTiles(op)) return op.operands.length === 2 && knownElements(op, definitions) !== null;
   const isAround =
     op.name === "if" || (op.name === "for" && ["ranks", "serial"].includes(op.attributes["map"] as string));
-  return isAround && op.regions.every((r) => r.ops.every((inner) => isPure(inner) || isLoops(inner)));
+  return isAround && op.regions.every((r) => r.ops.every((inner) => isPure(inner) || isLoops(inner, definitions)));
 }
 
 class Overlap {
-  private readonly definitions: Definitions;
   private readonly build: Builder;
   /** Elements of a slab. */
   private readonly slab: number;
 
   constructor(
     private readonly kernel: Kernel,
+    private readonly definitions: Definitions,
     options: OverlapOptions,
   ) {
-    this.definitions = new Definitions(kernel);
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
     const threads = kernel.blockThreads > 0 ? kernel.blockThreads : options.elementThreads;
     const blocks = kernel.maxBlocks > 0 ? kernel.maxBlocks : movingBlocks(kernel, options);
@@ -128,7 +144,7 @@ class Overlap {
   private longest(ops: readonly Op[]): Extent {
     const lengths: Extent[] = [];
     walk({ arguments: [], ops }, (op) => {
-      if (isTiles(op)) lengths.push(mostElements(op, this.kernel, this.definitions));
+      if (isTiles(op)) lengths.push(knownElements(op, this.definitions)!);
     });
     return lengths.reduce((a, b) => extent("max", a, b));
   }

@@ -27,7 +27,7 @@ import { accessesIn, isAllRanks, type Step, tripCount } from "./support/nests.js
 import { OtherRank, Refused } from "./support/other-side.js";
 import { flattened, forOthers, leadOf, type Staged, StagedNest } from "./support/staged-nest.js";
 import { MOST_PACKET_BYTES } from "./support/vector-lanes.js";
-import { mostElements } from "./support/upper-bound.js";
+import { knownElements } from "./support/upper-bound.js";
 
 type TransferOptions = Pick<PassOptions, "transfers" | "protocol">;
 
@@ -184,7 +184,8 @@ class Staging {
     const inner = path.map(({ op }) => op).filter((op) => op.name !== "if" && op !== collapsed && op !== tiles[0]!.op);
     if (inner.some((op) => this.trips(op) === null)) throw new Refused("a loop around it has an unknown length");
     const leads = [...around, ...inner];
-    const most = mostElements(tiles[0]!.op, this.kernel, this.definitions);
+    const most = knownElements(tiles[0]!.op, this.definitions);
+    if (most === null) throw new Refused("how often its loop runs is not known before a launch");
     const { dtype } = bufferOf(this.kernel, name);
     // And there are as many more: of elements that fill no last packet each has one of its own, whose slot has room for all its lanes.
     const round = Math.max(ROUND, (MOST_PACKET_BYTES / DTYPES[dtype].bytes) ** 2);

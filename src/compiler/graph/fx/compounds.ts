@@ -1,5 +1,6 @@
 /** FX nodes that are several core nodes, or that what stands around them is a part of: scaled products, detours, conversions. */
 import { UsageError } from "../../../errors.js";
+import { DTYPES, isDType } from "../../types/dtype.js";
 import { type Extent, extent, sameExtent } from "../../types/extent.js";
 import { showExtent, showShape } from "../../check/extents.js";
 import type { Effects } from "./effects.js";
@@ -29,10 +30,20 @@ export class Compounds extends Making {
   /** A product of two tensors of one dtype. */
   protected product(a: string, b: string, shape: readonly Extent[], dtype: string): string {
     if ([a, b].some((x) => this.of(x).shape.length === 0)) throw new UsageError(`node '${this.current.name}' multiplies a tensor without dimensions as a matrix`, "dump the graph with torch's own shapes"); // prettier-ignore
+    const [x, y] = [this.of(a).shape, this.of(b).shape];
+    if (x.length === 1 || y.length === 1) {
+      // A vector is a matrix of one row on the left, and of one column on the right; the product is without them.
+      const rows = x.length === 1 ? shape.toSpliced(y.length === 1 ? shape.length : -1, 0, 1) : shape;
+      const whole = y.length === 1 ? [...rows, 1] : rows;
+      if (whole.length !== Math.max(x.length, y.length, 2)) throw new UsageError(`node '${this.current.name}' says that ${showShape(x)} times ${showShape(y)} has the shape ${showShape(shape)}`, "dump the graph with torch's own shapes"); // prettier-ignore
+      const left = x.length === 1 ? this.reshape(a, [1, ...x]) : a;
+      const right = y.length === 1 ? this.reshape(b, [...y, 1]) : b;
+      return this.reshape(this.product(left, right, whole, dtype), shape);
+    }
     this.compareFactors(a, b, shape);
     if (this.of(a).dtype !== this.of(b).dtype)
       throw new Unknown(`it multiplies ${this.of(a).dtype} by ${this.of(b).dtype}`);
-    const product = this.make("matmul", [a, b], shape, this.of(a).dtype);
+    const product = this.make("matmul", [this.wrapped(a), this.wrapped(b)], shape, this.of(a).dtype);
     return this.cast(product, dtype) as string;
   }
 
@@ -90,6 +101,7 @@ export class Compounds extends Making {
   protected viewAs(x: string, dtype: string): string {
     const node = this.of(x);
     if (node.dtype === dtype) return x;
+    if (isDType(dtype) && isDType(node.dtype) && DTYPES[dtype].bytes !== DTYPES[node.dtype].bytes) throw new Unknown(`it sees ${node.dtype} as ${dtype}, which has elements of another size`); // prettier-ignore
     const moved = this.undone(x, dtype);
     if (moved !== null) return moved;
     return this.make("view_as", [x], node.shape, dtype);
@@ -150,7 +162,7 @@ export class Compounds extends Making {
     return given.map((x: FxArgument) => this.conversion(node, op, this.tensor(x)));
   }
 
-  private conversion(node: FxNode, op: string, x: string): string {
+  private conversion(node: FxNode, op: string, given: string): string {
     const { shape = [] } = node;
     const {
       group_name: group,
@@ -165,10 +177,11 @@ export class Compounds extends Making {
       throw new Unknown(`its process group ${JSON.stringify(group)} is not among the graph's groups (${Object.keys(this.fx.groups).join(", ")})`); // prettier-ignore
     const ranks = this.fx.groups[group]!;
     if (typeof size === "number" && size !== ranks) throw new UsageError(`node '${node.name}' is among ${size} ranks of process group ${group}, which has ${ranks}`, "list under groups how many ranks each has"); // prettier-ignore
-    const { dtype, shape: from } = this.of(x);
+    const { dtype, shape: from } = this.of(given);
     const into = out === undefined ? {} : { into: this.tensor(out) };
     const reduce = REDUCTIONS.get(written);
     if (reduce === undefined) throw new Unknown(`collc has no reduction ${JSON.stringify(written)}`);
+    const x = reduce === "min" || reduce === "max" ? this.wrapped(given) : given;
     const each = (length: Extent): Extent => tidy(extent("div", length, ranks));
     const requireFirst = (): Extent => {
       const [length] = from;

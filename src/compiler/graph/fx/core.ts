@@ -95,7 +95,7 @@ class Maker extends Norms {
 
   /** Where a part begins: counted from the end where that is said. */
   private begin(a: FxArgument | undefined, length: Extent): Extent {
-    const from = this.length(a) ?? 0;
+    const from = a == null ? 0 : this.lengthOf(a);
     const isFromEnd = from !== 0 && [...polynomialOf(from).values()].every((factor) => factor < 0);
     return isFromEnd ? tidy(extent("add", length, from)) : from;
   }
@@ -176,13 +176,17 @@ class Maker extends Norms {
         const [beta, alpha] = [scalarOf(d, 1), scalarOf(e, 1)];
         const product = this.product(this.tensor(b), this.tensor(c), shape, dtype);
         const scaled = alpha === 1 ? product : this.pointwise("mul", [product, alpha], dtype);
+        // What stands in the bias is not looked at, NaN neither.
+        if (beta === 0) return scaled;
         const bias = beta === 1 ? this.tensor(a) : this.pointwise("mul", [this.tensor(a), beta], dtype);
         return this.pointwise("add", [scaled, bias], dtype);
       }
       case "linear": {
-        const w = this.permute(this.tensor(b), [1, 0]);
+        const weight = this.tensor(b);
+        if (rankOf(weight) > 2) throw new Unknown("collc has linear layers of matrices, and of vectors");
+        const w = rankOf(weight) === 2 ? this.permute(weight, [1, 0]) : weight;
         const x = this.tensor(a);
-        const product = this.product(x, w, [...this.of(x).shape.slice(0, -1), this.of(w).shape[1]!], dtype);
+        const product = this.product(x, w, [...this.of(x).shape.slice(0, -1), ...this.of(w).shape.slice(1)], dtype);
         return c == null ? product : this.pointwise("add", [product, this.tensor(c)], dtype);
       }
       case "_scaled_mm": return this.scaled(node); // prettier-ignore
@@ -247,7 +251,11 @@ class Maker extends Norms {
         const x = this.tensor(a);
         const dim = this.axis(x, Number(c ?? 0));
         const length = this.of(x).shape[dim]!;
-        const sizes = Array.isArray(b) ? b.map((n: FxArgument) => this.length(n)!) : parts(length, name === "chunk" ? tidy(extent(isMultipleOf(length, Number(b)) ? "div" : "ceildiv", length, Number(b))) : this.length(b)!); // prettier-ignore
+        const listed = Array.isArray(b) ? b.map((n: FxArgument) => this.lengthOf(n)) : null;
+        const each = listed === null ? this.lengthOf(b) : 1;
+        if (each === 0) throw new UsageError(`node '${node.name}' splits into parts of 0`, "dump the graph with torch's own arguments"); // prettier-ignore
+        if (name === "chunk" && typeof each !== "number") throw new Unknown(`how many parts it has, depends on ${showExtent(each)}`); // prettier-ignore
+        const sizes = listed ?? parts(length, name === "chunk" ? tidy(extent(isMultipleOf(length, Number(each)) ? "div" : "ceildiv", length, each)) : each); // prettier-ignore
         let at: Extent = 0;
         return sizes.map((n) => {
           const from = at;
@@ -265,11 +273,13 @@ class Maker extends Norms {
       case "stack": {
         if (!Array.isArray(a) || a.length === 0) throw new UsageError(`node '${node.name}' joins no list of tensors`, "its first argument is a list of nodes"); // prettier-ignore
         const dim = Number(b ?? 0) < 0 ? Number(b) + shape.length : Number(b ?? 0);
+        if (!(dim in shape)) throw new UsageError(`node '${node.name}' joins along dimension ${Number(b ?? 0)}, and says that it has ${shape.length}`, "dump the graph with torch's own shapes"); // prettier-ignore
         const each = a.map((x: FxArgument) => this.reshape(this.cast(this.tensor(x), dtype) as string, shape.with(dim, 1))); // prettier-ignore
         return this.joined(each, dim, shape, dtype);
       }
       case "repeat": {
         const times = numbers(b);
+        if (times.some(Number.isNaN)) throw new Unknown("how often it repeats a dimension, only the launch knows");
         let value = this.tensor(a);
         value = this.reshape(value, [...times.slice(rankOf(value)).map(() => 1), ...this.of(value).shape]);
         // The whole dimension so often: each index of one in front of it.

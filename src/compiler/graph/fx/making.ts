@@ -51,6 +51,14 @@ export function scalarOf(a: FxArgument | undefined, otherwise: number): number {
   return a ?? otherwise;
 }
 
+/** Operations whose 8 bits are those of their operands' 8 bits, whatever stands above them. */
+const WRAPS_LATER = new Set(["add", "sub", "mul", "neg", "where"]);
+/** Operations that may come out wider than their operands. */
+const WIDENS = new Set(["add", "sub", "mul", "div", "neg", "abs", "sum", "prod", "matmul"]);
+const OF_ITS_DTYPE = new Set(["placeholder", "unknown", "cast", "view_as", "number"]);
+
+const hasEightBits = (dtype: string): boolean => dtype === "i8" || dtype === "u8";
+
 /** Adds the nodes of one FX node after the other. */
 export class Making implements Core {
   readonly nodes = new Map<string, CoreNode>();
@@ -59,6 +67,8 @@ export class Making implements Core {
   /** The FX node that nodes are made for. */
   protected current!: FxNode;
   protected count = 0;
+  /** By value, whether a program may keep more in it than its dtype has room for. */
+  private readonly wider = new Map<string, boolean>();
 
   protected make(
     op: string,
@@ -90,6 +100,13 @@ export class Making implements Core {
     return isSize(a) ? a.size : typeof a === "number" ? a : null;
   }
 
+  /** A length among the arguments. @throws Unknown for what only another node says */
+  protected lengthOf(a: FxArgument | undefined): Extent {
+    const length = this.length(a);
+    if (length === null || Number.isNaN(length)) throw new Unknown(`an argument of ${this.current.target} is a number that only the launch knows`); // prettier-ignore
+    return length;
+  }
+
   protected operand(a: FxArgument | undefined): string | number {
     if (isSize(a)) throw new Unknown(`a size is a number among the elements of ${this.current.target}`);
     return typeof a === "number" ? a : typeof a === "boolean" ? Number(a) : this.tensor(a);
@@ -102,12 +119,32 @@ export class Making implements Core {
     if (dtype === "" || from === "") throw new Unknown("nothing says its dtype, or that of what it is made of: dump the graph with torch's own dtypes"); // prettier-ignore
     if (!isDType(dtype) || !isDType(from))
       throw new Unknown(`collc has no tensors of ${isDType(dtype) ? from : dtype}`);
-    return this.make("cast", [x], shape, dtype);
+    return this.make("cast", [hasEightBits(dtype) ? x : this.wrapped(x)], shape, dtype);
+  }
+
+  /** A value for those who would see more than its dtype has room for: programs keep numbers of 8 bits in 32 until they are stored or cast. */
+  protected wrapped(x: string): string {
+    const { dtype, shape } = this.of(x);
+    return hasEightBits(dtype) && this.mayBeWider(x) ? this.make("cast", [x], shape, dtype) : x;
+  }
+
+  private mayBeWider(x: string | number): boolean {
+    if (typeof x === "number") return false;
+    const known = this.wider.get(x);
+    if (known !== undefined) return known;
+    const { op, dtype, inputs, reduce } = this.of(x);
+    const isOne = WIDENS.has(op) || reduce === "sum" || reduce === "prod";
+    const found = hasEightBits(dtype) && !OF_ITS_DTYPE.has(op) && (isOne || inputs.some((i) => this.mayBeWider(i)));
+    this.wider.set(x, found);
+    return found;
   }
 
   /** Element by element, computed in a dtype, as torch promotes. */
   protected pointwise(op: string, xs: readonly (string | number)[], dtype: string, result: string = dtype): string {
-    const inputs = xs.map((x) => this.cast(x, dtype));
+    const inputs = xs.map((x) => {
+      const own = this.cast(x, dtype);
+      return typeof own === "number" || WRAPS_LATER.has(op) ? own : this.wrapped(own);
+    });
     return this.make(
       op,
       inputs,
@@ -121,7 +158,7 @@ export class Making implements Core {
     const dtypes = xs.flatMap((x) => (typeof x === "number" ? [] : [this.of(x).dtype]));
     const floats = dtypes.filter((d) => /^b?f\d/.test(d));
     if (new Set(floats).size > 1) return "f32";
-    return floats[0] ?? dtypes[0] ?? "f32";
+    return floats[0] ?? widest(dtypes) ?? "f32";
   }
 
   protected reshape(x: string, shape: readonly Extent[]): string {
@@ -169,7 +206,7 @@ export class Making implements Core {
   }
 
   protected fold(fn: string, x: string, dims: readonly number[], keep: boolean): string {
-    let value = x;
+    let value = fn === "sum" || fn === "prod" ? x : this.wrapped(x);
     for (const dim of dims)
       value = this.make(fn, [value], this.of(value).shape.with(dim, 1), this.of(value).dtype, { dim });
     const { shape } = this.of(value);
@@ -180,6 +217,14 @@ export class Making implements Core {
           shape.filter((_, d) => !dims.includes(d)),
         );
   }
+}
+
+/** What has the numbers of all of some dtypes, none of them of floats; undefined of none. */
+function widest(dtypes: readonly string[]): string | undefined {
+  const apart = [...new Set(dtypes)].filter((d) => d !== "bool");
+  if (apart.length < 2) return apart[0] ?? dtypes[0];
+  if (apart.includes("i64") || (apart.includes("u32") && apart.some((d) => d.startsWith("i")))) return "i64";
+  return apart.includes("u32") ? "u32" : "i32";
 }
 
 /** @throws Unknown for lengths of which nothing says that they are equal */

@@ -73,7 +73,8 @@ export class Rewrites extends Compounds {
         const x = this.tensor(a);
         const { shape: from } = this.of(x);
         const dim = Number(b ?? -1) < 0 ? Number(b ?? -1) + from.length : Number(b);
-        const half = shape[dim]!;
+        const half = shape[dim];
+        if (half === undefined || from.length !== shape.length) throw new UsageError(`node '${of}' names dimension ${Number(b ?? -1)} of a tensor that has ${from.length}`, "dump the graph with torch's own shapes"); // prettier-ignore
         const [value, gate] = [this.slice(x, dim, 0, half), this.slice(x, dim, half, half)];
         return this.pointwise("mul", [value, this.pointwise("sigmoid", [gate], dtype)], dtype);
       }
@@ -107,7 +108,11 @@ export class Rewrites extends Compounds {
   ): string {
     // prettier-ignore
     const [k, ...xs] = this.elements([condition, yes, no]);
-    return this.make("where", [k!, ...xs.map((x) => this.cast(x, dtype))], shape, dtype);
+    const values = xs.map((x) => this.cast(x, dtype));
+    const numbers = values.map((x) => (typeof x === "number" ? x : this.of(x).op === "number" ? (this.of(x).inputs[0] as number) : null)); // prettier-ignore
+    // Two numbers have no dtype of their own: of one there is a tensor that says it.
+    if (numbers.every((x) => x !== null)) values[0] = this.constant(numbers[0]!, [1], dtype);
+    return this.make("where", [k!, ...values], shape, dtype);
   }
 
   protected override operand(a: FxArgument | undefined): string | number {

@@ -9,6 +9,7 @@ export class Definitions {
   /** By which keys tell apart what is equal in form only. */
   private readonly numbers = new Map<Value, number>();
   private readonly argumentNumbers = new Map<Value, number>();
+  private readonly bounds = new Map<Value, readonly [Value, Value]>();
   private readonly keys = new Map<Value, string>();
   /** Keys of values by what they are made of. */
   private readonly forms = new Map<string, string>();
@@ -28,7 +29,10 @@ export class Definitions {
         this.numbers.set(r, this.numbers.size);
       }
       for (const inner of op.regions)
-        for (const a of inner.arguments) this.argumentNumbers.set(a, this.argumentNumbers.size);
+        for (const [d, a] of inner.arguments.entries()) {
+          this.argumentNumbers.set(a, this.argumentNumbers.size);
+          this.bounds.set(a, [op.operands[2 * d]!, op.operands[2 * d + 1]!]);
+        }
     });
   }
 
@@ -40,6 +44,11 @@ export class Definitions {
   /** The op that gives the value; undefined for loop variables. */
   of(v: Value): Op | undefined {
     return this.ops.get(v);
+  }
+
+  /** Where a loop's variable begins, and what it stays below. */
+  boundsOf(variable: Value): readonly [Value, Value] | undefined {
+    return this.bounds.get(variable);
   }
 
   /** The op if it is a `binary` of this function. */

@@ -11,7 +11,7 @@ import { boundsOf, isAllRanks, type Step, tripCount } from "./nests.js";
 import { Refused } from "./other-side.js";
 import { RankValues } from "./rank-values.js";
 import { isAskedAlike, loopOverPeers } from "./same-for-all.js";
-import { upperBound, valueExtent } from "./upper-bound.js";
+import { clamped, upperBound, valueExtent } from "./upper-bound.js";
 
 /** Iterations around an access that each have a message of their own, at most. */
 const MOST_LEADS = 64;
@@ -154,7 +154,7 @@ export class Planner {
     });
     const { dtype } = bufferOf(this.kernel, text(access, "buffer"));
     if (most.some((e) => e === null)) throw new Refused("how often a loop around it runs is not known before a launch");
-    const chunk = extent("mul", extent("ceildiv", productOf(most as Extent[]), ROUND), ROUND);
+    const chunk = extent("mul", extent("ceildiv", productOf((most as Extent[]).map(clamped)), ROUND), ROUND);
     const loops = { access, path, collapsed, leads, variables };
     const same = this.sameForAll(loops);
     const each = leads.map((op) => tripCount(op, definitions)!);
