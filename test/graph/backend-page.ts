@@ -80,6 +80,9 @@ in f32, and a product's tiles leave as they are done. An expert's output times t
 ${edgesOf(expert())}
 \`\`\`
 
+What is no number stays none as in torch, but that reductions by max and min, of ranks and along dimensions (\`amax\`), pass it over, as those of
+Coll do.
+
 Not fused: what comes out the same on every rank, which would be a summand of each, and concatenations of that with a rank's own. Where several whole tensors of
 a rank make one that is reduced, that one is rounded to its dtype and travels, but in packets, which carry all of them: those are for few elements.
 

@@ -145,7 +145,8 @@ const FORMS: readonly Form[] = [
       const least = d.call("aten.clamp_min.default", [both, 0], SHAPE);
       return [least, d.call("aten.clamp_max.Tensor", [most, row], SHAPE)];
     },
-    becomes: ["all_reduce", "max", "min", "max", "min", "min"],
+    // Of what is no number they leave it so: `max` and `min` would not.
+    becomes: ["all_reduce", "lt", "where", "gt", "where", "lt", "where", "gt", "where", "lt", "ne", "or", "where"],
   },
   {
     name: "truth values, bit by bit",
@@ -360,6 +361,31 @@ describe("numbers by hand", () => {
     const third = d.call("aten.div.Tensor_mode", [d.call("aten.add.Tensor", [sum, sum], [2]), 3, "trunc"], [2]);
     // 200 is -56; twice that is -112.
     expect(computed(d.graph(wide, isMore, third), { x: [100, 3] })).toEqual({ [wide]: [-56, 6], [isMore]: [0, 1], [third]: [-37, 4] }); // prettier-ignore
+  });
+
+  test("what is no number stays none beside the greater and the lesser of two", () => {
+    const d = new Dump(2);
+    const [x, z] = [d.reduce(d.input("x", [4])), d.input("z", [4])];
+    const made = [
+      d.call("aten.relu.default", [x], [4]),
+      d.call("aten.clamp.default", [x, -1, 1], [4]),
+      d.call("aten.maximum.default", [x, z], [4]),
+      d.call("aten.minimum.default", [z, x], [4]),
+    ];
+    expect(computed(d.graph(...made), { x: [NaN, 3, -3, 0], z: [1, NaN, 1, -1] })).toEqual({
+      [made[0]!]: [NaN, 6, 0, 0],
+      [made[1]!]: [NaN, 1, -1, 0],
+      [made[2]!]: [NaN, NaN, 1, 0],
+      [made[3]!]: [NaN, NaN, -6, -1],
+    });
+  });
+
+  test("an average of whole numbers stays with the caller, who is told why", () => {
+    const d = new Dump(2);
+    const y = d.call("_c10d_functional.all_reduce.default", [d.input("x", [4], { dtype: "i32" }), "avg", "tp"], [4], { dtype: "i32" }); // prettier-ignore
+    const { edges, parts } = lower(d.graph(d.call("aten.neg.default", [y], [4], { dtype: "i32" })), LEGAL);
+    expect(parts.every((p) => p.kind !== "program")).toBe(true);
+    expect(JSON.stringify([edges, parts])).toContain("collc averages floats, and this holds i32");
   });
 
   test("a bias times 0 is not looked at", () => {

@@ -81,7 +81,7 @@ export class Attempts {
     this.sizes = dimensionsOf(given);
     this.usual = this.dims = this.dimsAt(this.sizes.at);
     this.fx = this.sizes.fx;
-    if (!Object.values(this.fx.groups).includes(ranks)) throw new UsageError(`no process group of the FX graph has ${ranks} ranks`, `its groups: ${Object.entries(this.fx.groups).map(([n, s]) => `${n} of ${s}`).join(", ")}`); // prettier-ignore
+    if (!Object.values(this.fx.groups).includes(ranks)) throw new UsageError(`no process group of the FX graph has ${ranks} ranks`, Object.keys(this.fx.groups).length === 0 ? 'list them: { "groups": { "0": 4 } }' : `its groups: ${Object.entries(this.fx.groups).map(([n, s]) => `${n} of ${s}`).join(", ")}`); // prettier-ignore
     this.region = new Region(this.fx);
   }
 

@@ -181,6 +181,7 @@ export class Compounds extends Making {
     const into = out === undefined ? {} : { into: this.tensor(out) };
     const reduce = REDUCTIONS.get(written);
     if (reduce === undefined) throw new Unknown(`collc has no reduction ${JSON.stringify(written)}`);
+    if (written === "avg" && isDType(dtype) && DTYPES[dtype].kind !== "float") throw new Unknown(`collc averages floats, and this holds ${dtype}`); // prettier-ignore
     const x = reduce === "min" || reduce === "max" ? this.wrapped(given) : given;
     const each = (length: Extent): Extent => tidy(extent("div", length, ranks));
     const requireFirst = (): Extent => {

@@ -20,7 +20,7 @@ export { VIEW_OPS } from "./compounds.js";
 export type { Core, CoreNode } from "./making.js";
 
 const POINTWISE: Readonly<Record<string, string>> = {
-  add: "add", sub: "sub", mul: "mul", div: "div", minimum: "min", maximum: "max", logical_and: "and", logical_or: "or",
+  add: "add", sub: "sub", mul: "mul", div: "div", logical_and: "and", logical_or: "or",
   eq: "eq", ne: "ne", lt: "lt", le: "le", gt: "gt", ge: "ge", neg: "neg", logical_not: "not",
   ...Object.fromEntries(UNARY_NAMES.map((n) => [n, n])),
 }; // prettier-ignore

@@ -40,6 +40,9 @@ export class Rewrites extends Compounds {
         return this.sign(this.tensor(a), dtype);
       case "square":
         return this.pointwise("mul", [this.tensor(a), this.tensor(a)], dtype);
+      case "maximum":
+      case "minimum":
+        return this.extreme(plain === "maximum" ? "max" : "min", this.operand(a), this.operand(b), dtype);
       case "clamp":
         return this.clamped(a, b, c, dtype);
       case "clamp_min":
@@ -148,10 +151,20 @@ export class Rewrites extends Compounds {
     most: FxArgument | undefined,
     dtype: string,
   ): string {
-    // prettier-ignore
-    let value = this.tensor(x);
-    if (least != null) value = this.pointwise("max", [value, this.operand(least)], dtype);
-    return most == null ? value : this.pointwise("min", [value, this.operand(most)], dtype);
+    const value = this.tensor(x);
+    const above = least == null ? value : this.extreme("max", value, this.operand(least), dtype);
+    return most == null ? above : this.extreme("min", above, this.operand(most), dtype);
+  }
+
+  /** The greater or the lesser of two, and NaN where one is: to Coll's `max` and `min` a number is more than none. */
+  private extreme(fn: "max" | "min", a: string | number, b: string | number, dtype: string): string {
+    if (isWhole(dtype) || dtype === "bool") return this.pointwise(fn, [a, b], dtype);
+    if (typeof a === "number" && typeof b !== "number") return this.extreme(fn, b, a, dtype);
+    const is = (than: string, x: string | number, y: string | number): string => this.pointwise(than, [x, y], dtype, "bool"); // prettier-ignore
+    const shape = broadcastShape([a, b].map((x) => (typeof x === "number" ? [] : this.of(x).shape)));
+    if (typeof b === "number") return this.chosen(is(fn === "max" ? "lt" : "gt", a, b), b, a, shape, dtype);
+    const isFirst = this.pointwise("or", [is(fn === "max" ? "gt" : "lt", a, b), is("ne", a, a)], "bool");
+    return this.chosen(isFirst, a, b, shape, dtype);
   }
 
   private arange(
