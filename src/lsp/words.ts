@@ -32,7 +32,7 @@ const FUNCTIONS: Readonly<Record<string, string>> = {
   round: "The nearest whole number, of two the even one; a float.",
   trunc: "v without its fraction; a float.",
   abs: "The absolute value; of integers, too.",
-  relu: "max(v, 0); of integers, too.",
+  relu: "v, and 0 where v is below 0; of integers, too.",
 };
 
 /** Functions of whole tensors, and those that are no function of one element. */

@@ -181,6 +181,16 @@ describe("what stays as it was written, and why", () => {
     ).toEqual(["'s' is stored to in the same loop, so its elements have no one value to send"]);
   });
 
+  it("not where parts of different lengths are counted around the ranks", () => {
+    expect(
+      refusals(`collective parts(x: T[n] local) -> y: T[n] local {
+        for k in 0..world { let c = (rank - k) % world
+          for i in tiles(c * n / world..(c + 1) * n / world) { y[i] = x@((rank + 1) % world)[i] }
+        }
+      }`),
+    ).toEqual([null]);
+  });
+
   it("nothing, unless an option asks", () => {
     expect(symmetric(at(ONE_SHOT, "derive-sync", {}))).toEqual(["x"]);
     expect(refusals(TWO_SHOT)).toEqual([null, null]);

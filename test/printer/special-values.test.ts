@@ -23,7 +23,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [text: string, value: Of]>> = 
   // Of NaN alone the language leaves open what comes out; two terms are compared with each other.
   smallest: ["min(k in 0..2) where(k == 0, a[i], b[i])", (a, b) => (isNaN_(a) ? b : isNaN_(b) ? a : a < b ? a : b)],
   largest: ["max(k in 0..2) where(k == 0, a[i], b[i])", (a, b) => (isNaN_(a) ? b : isNaN_(b) ? a : a > b ? a : b)],
-  active: ["relu(a[i])", (a) => (a < 0 ? 0 : a)],
+  active: ["relu(a[i])", (a) => (a <= 0 ? 0 : a)],
   size: ["abs(a[i])", (a) => Math.abs(a)],
   opposite: ["-a[i]", (a) => -a],
   less: ["where(a[i] < b[i], 1.0, 0.0)", (a, b) => Number(a < b)],

@@ -168,7 +168,7 @@ export const FUNCTIONS: Readonly<Record<string, (x: number) => number>> = {
   round: halfToEven,
   trunc: Math.trunc,
   abs: Math.abs,
-  relu: (x) => (x < 0 ? 0 : x),
+  relu: (x) => (x <= 0 ? 0 : x),
 };
 
 /** Functions of two. */

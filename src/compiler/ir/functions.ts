@@ -90,7 +90,7 @@ const waves = (d: number): number => Math.min(d, 2);
 const sigmoid = <X>(t: Terms<X>, top: X | number, a: X): X | number =>
   t.div(top, t.add(1, t.apply("exp", [t.sub(0, a)])));
 
-/** gelu is the exact one, x·Φ(x); silu is x·sigmoid(x); relu of NaN is NaN, as in PyTorch. */
+/** gelu is the exact one, x·Φ(x); silu is x·sigmoid(x); relu of NaN is NaN, as in PyTorch, and of -0 is 0. */
 export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
   neg: {
     value: (x) => -x,
@@ -122,10 +122,10 @@ export const UNARY: Readonly<Record<UnaryFunction, UnaryRow>> = {
     isExact: true,
   },
   relu: {
-    value: (x) => (x < 0 ? 0 : x),
+    value: (x) => (x <= 0 ? 0 : x),
     whole: (x) => Math.max(x, 0),
     wholeText: (a) => `(${a}>0?${a}:0)`,
-    cuda: (a) => `(${a} < 0.0f ? 0.0f : ${a})`,
+    cuda: (a) => `(${a} <= 0.0f ? 0.0f : ${a})`,
     wholeCuda: (a) => `(${a} > 0 ? ${a} : 0)`,
     law: (t, a) => t.extreme("max", a, 0),
     isSlow: false,

@@ -175,7 +175,6 @@ class Staging {
     };
     if (access.name === "load" && isTouched("store"))
       throw new Refused(`'${name}' is stored to in the same loop, so its elements have no one value to send`);
-    if (access.name === "store" && isTouchedAfter(nest, { access, path }, order)) throw new Refused(touchedAfter(name));
     const isPeers = ({ op }: Step): boolean =>
       op.regions[0]!.arguments[0] === peer &&
       this.trips(op) !== null &&
@@ -186,6 +185,7 @@ class Staging {
     const leads = [...around, ...inner];
     const most = knownElements(tiles[0]!.op, this.definitions);
     if (most === null) throw new Refused("how often its loop runs is not known before a launch");
+    if (access.name === "store" && isTouchedAfter(nest, { access, path }, order)) throw new Refused(touchedAfter(name));
     const { dtype } = bufferOf(this.kernel, name);
     // And there are as many more: of elements that fill no last packet each has one of its own, whose slot has room for all its lanes.
     const round = Math.max(ROUND, (MOST_PACKET_BYTES / DTYPES[dtype].bytes) ** 2);

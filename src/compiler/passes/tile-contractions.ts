@@ -42,7 +42,7 @@ import { roleShape, type RoleShape, type TileRoles } from "./support/role-shape.
 import { isWhole, sentFor } from "./support/sent-products.js";
 import { emitTiles, shapeFor, tileBuffers } from "./support/staged-products.js";
 import { isUnaligned, shortestRounds, stepOf, unitOf, widthsFor, widthsOf } from "./support/tile-widths.js";
-import { upperBound, valueExtent } from "./support/upper-bound.js";
+import { clamped, upperBound, valueExtent } from "./support/upper-bound.js";
 
 type TileOptions = Pick<PassOptions, "tile" | "tileThreads" | "tileBlocks" | "roles" | "shares">;
 
@@ -311,7 +311,7 @@ function lengthsOf(
   const depth = valueExtent(match.depth, definitions);
   const variables = op.regions[0]!.arguments;
   const bounds = variables.map((_, d) => upperBound(op.operands[2 * d]!, op.operands[2 * d + 1]!, definitions));
-  const loop = bounds.map((bound) => bound ?? 1);
+  const loop = bounds.map((bound) => (bound === null ? 1 : clamped(bound)));
   const tiles = variables.map((v, d) =>
     v === match.row || v === match.column ? extent("ceildiv", loop[d]!, v === match.row ? m : n) : loop[d]!,
   );

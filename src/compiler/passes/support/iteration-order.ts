@@ -18,6 +18,8 @@ export interface Placed {
 /** Whether the second access is in an earlier iteration of the loops around both, in the same or in a later one. */
 export type Order = "earlier" | "same" | "later";
 
+const ORDERS = 3;
+
 /** An access as one rank makes it in one iteration of the loops around. */
 interface Made {
   readonly access: Access;
@@ -41,7 +43,7 @@ export class IterationOrder {
     const both = a.path.filter(({ op }) => b.path.some((step) => step.op === op)).map(({ op }) => op);
     for (const one of this.madeBy(a))
       for (const other of this.madeBy(b))
-        if (one.access.owner === other.access.owner && mayConflict(one.access, other.access))
+        if (orders.size < ORDERS && one.access.owner === other.access.owner && mayConflict(one.access, other.access))
           orderOf(one, other, both).forEach((order) => orders.add(order));
     return orders;
   }

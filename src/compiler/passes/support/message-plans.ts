@@ -181,7 +181,8 @@ export class Planner {
     const times = path.flatMap(({ op }) =>
       op.regions[0]!.arguments.map((_, d) => {
         const [lo, hi] = boundsOf(op, d);
-        return upperBound(lo, hi, this.definitions) ?? this.longest(lo, hi);
+        const bound = upperBound(lo, hi, this.definitions);
+        return bound === null ? this.longest(lo, hi) : clamped(bound);
       }),
     );
     return {

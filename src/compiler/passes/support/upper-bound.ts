@@ -96,6 +96,10 @@ function computedEnds(v: Value, definitions: Definitions, known: Map<Value, Ends
     case "rank":
       return { least: 0, most: definitions.world - 1 };
     case "select": {
+      const divisor = isFlooredRemainder(op, definitions)
+        ? definitions.binary(op.operands[2]!, "rem")!.operands[1]!
+        : null;
+      if (divisor !== null) return { least: 0, most: definitions.constant(divisor)! - 1 };
       const [a, b] = [of(op.operands[1]!), of(op.operands[2]!)];
       return { least: both("min", a.least, b.least), most: both("max", a.most, b.most) };
     }
