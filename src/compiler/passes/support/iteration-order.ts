@@ -6,14 +6,8 @@ import type { Kernel, Op } from "../../ir/module.js";
 import { type Access, AccessCollector, mayConflict } from "./accesses.js";
 import type { Definitions } from "./analysis.js";
 import { isSpread, scopesInside } from "./iterations.js";
-import type { Step } from "./nests.js";
+import type { Placed, Step } from "./nests.js";
 import { RankValues } from "./rank-values.js";
-
-/** An access and the ops around it, outermost first. */
-export interface Placed {
-  readonly access: Op;
-  readonly path: readonly Step[];
-}
 
 /** Whether the second access is in an earlier iteration of the loops around both, in the same or in a later one. */
 export type Order = "earlier" | "same" | "later";

@@ -8,9 +8,15 @@ export interface Step {
   readonly region: number;
 }
 
+/** An access and the way to it, the outermost op first. */
+export interface Placed {
+  readonly access: Op;
+  readonly path: readonly Step[];
+}
+
 /** The loads and stores that an op is or holds, each with the way to it. */
-export function accessesIn(nest: Op): { readonly access: Op; readonly path: readonly Step[] }[] {
-  const found: { access: Op; path: readonly Step[] }[] = [];
+export function accessesIn(nest: Op): Placed[] {
+  const found: Placed[] = [];
   const visit = (region: Region, path: readonly Step[]): void => {
     for (const op of region.ops) {
       if (op.name === "load" || op.name === "store") found.push({ access: op, path });
