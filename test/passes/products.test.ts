@@ -110,6 +110,16 @@ describe.each(["i8", "u8", "f8e4m3", "f8e5m2"] as const)("a product of %s", (dty
     expect(older.diagnostics.map((d) => d.message)).toEqual([expect.stringMatching(/no tiles of/)]);
   });
 
+  it("has two stages under way where their sums are added apart, and there are registers for both", () => {
+    const { cuda } = compiled(text, both);
+    const sums = [...cuda!.matchAll(/wgmma_m64n(\d+)\w+_turn\(\w+_apart(_next)?, /g)].map(
+      ([, n, next]) => n! + (next ?? ""),
+    );
+    const isApart = sum === "bf16";
+    expect(sums).toEqual(isApart ? ["64", "64_next", "64", "128", "128_next", "128"] : []);
+    expect(cuda!.match(/wgmma_wait_(32|64)\(\w+_apart(_next)?\);/g) ?? []).toHaveLength(sums.length);
+  });
+
   it.runIf(sum !== "bf16")("is said to be one where it was cast before it was multiplied", () => {
     const wide = program(`${sum}(a) @ transpose(${sum}(bt))`, "m, n").replace("y: T[", "y: U[");
     const told = (arch: string): string[] => compile(wide, { ranks: 2, dtype: both, arch }).diagnostics.map((d) => d.message); // prettier-ignore
@@ -270,11 +280,13 @@ describe("rows outside of an operand", () => {
     expect(copies(result).map((op) => op.attributes["spare"])).toEqual(Array(2 * SHAPES).fill(true));
     const { parameters } = result.manifest!.kernels[0]!;
     const boxes = parameters.flatMap((p) => (p.kind === "tensor-map" ? [`${p.buffer} ${p.box.join("x")}`] : []));
-    expect(boxes).toEqual(["a 128x64", "a 16x64", "a 64x64", "bt 64x64", "bt 16x64"]);
+    expect(boxes).toEqual(["a 128x64", "a 16x64", "a 64x64", "bt 64x64", "bt 16x64", "bt 128x64"]);
     expect(result.cuda!.match(/left_\w+ <= 16 \? &b_\w+_map_16x64 : /g)).toHaveLength(3);
     expect(result.cuda!.match(/left_\w+ <= 64 \? &b_\w+_map_64x64 : &b_\w+_map_128x64/g)).toHaveLength(2);
-    // Where a launch chooses how many there are, in boxes of 64, of which those behind the last one stay away.
-    expect(result.cuda!.match(/s < 4; s\+\+\) if \(s < boxes_\w+\) ring_load\(/g)).toHaveLength(1);
+    // Where a launch chooses how many there are, in boxes of 64, of which those behind the last one stay away, and two are one where they can.
+    const pairs =
+      /if \(s \+ 1 < boxes_\w+\) ring_load\(.*map_128x64.*\n *else if \(s < boxes_\w+\) ring_load\(.*map_64x64/g;
+    expect(result.cuda!.match(pairs)).toHaveLength(1);
   });
 
   it("are zero where they are the depth, or the proof tells", () => {
@@ -326,6 +338,17 @@ describe("the width of tiles", () => {
     expect(opsOf(result, "mma").map((op) => op.attributes["columns"])).toContain(24);
     expectRight(result, [CHOSEN, MANY_CHOSEN]);
     expectProved(result, [CHOSEN, MANY_CHOSEN]);
+  });
+
+  it("is where the loop over an accumulator ends, and one that ends before leaves elements out", () => {
+    const narrow = compiled(program("a @ b", "m, n"), "bf16", PROOF_MAPPING);
+    const limited = opsOf(narrow, "for").filter((op) => op.attributes["limit"] === "columns");
+    expect(limited.length).toBeGreaterThan(0);
+    for (const loop of limited) {
+      const [from, to] = loop.operands as [Value, Value];
+      const short = edited(narrow.kernel!, loop, () => [{ ...loop, operands: [from, to, from] }]);
+      expect(prove({ kernel: short }, { shared: sharedLayout(short) }).answer.status).not.toBe("proved");
+    }
   });
 
   it("is that of lengths that are numbers, with no other beside it", () => {

@@ -20,8 +20,9 @@ import { lanesOf, scalarOf, type Type } from "../ir/types.js";
 import { walkKernel } from "../ir/visit.js";
 import type { SourceFile } from "../source.js";
 import { isDivision, type LaunchLengths, launchLengthsOf } from "./launch-lengths.js";
-import { parametersOf } from "./manifest.js";
-import { apartText, fragmentBranch, fragmentBranchText, fragmentLoopText, fragmentThreads } from "./fragments.js";
+import { parameterTexts } from "./manifest.js";
+import { fragmentBranch, fragmentBranchText, fragmentLoopText, fragmentThreads } from "./fragments.js";
+import { apartText, endInTurns, type Turn, turnsText } from "./products.js";
 import { fragmentLoadText, type FragmentElements, isAheadText, isPlaceText } from "./fragment-elements.js";
 import { flagText, isWithPacket, packetLoadsText, packetStoreText } from "./flags.js";
 import { IndexFacts, quotientText } from "./index-facts.js";
@@ -29,7 +30,7 @@ import { bufferName, dimName, scalarName, Names, symbolName } from "./names.js";
 import { type PreludePart, preludeText } from "./prelude.js";
 import { binaryText, C_TYPE, castText, choosesWords, compareText, literalText, unaryText } from "./scalars.js";
 import { pieceText } from "./pieces.js";
-import { meetText, rolesText, stageOf, tensorMapName, turnText } from "./roles.js";
+import { meetText, rolesText, stageOf, turnText } from "./roles.js";
 import { sharedLayout } from "./shared-layout.js";
 import { tileText } from "./tiles.js";
 
@@ -52,6 +53,7 @@ export class CudaEmitter {
   /** The threads that run the text, the block's or those of a role, and the number of the barrier that they meet at. */
   role: { readonly threads: number; readonly first: number; readonly barrier: number };
   fragment: FragmentElements | null = null;
+  turn: Turn | null = null;
   /** Whether the compiler may not write loops out as it likes: where there are roles, that is most of what it takes time for. */
   private readonly isLong: boolean;
   /** Whether a loop over threads is around. */
@@ -91,6 +93,13 @@ export class CudaEmitter {
     this.fragment = null;
   }
 
+  /** Prints ops of a stage whose sums are these. */
+  inTurn(turn: Turn, region: Region): void {
+    this.turn = turn;
+    this.region(region);
+    this.turn = null;
+  }
+
   readonly use = (part: PreludePart): void => void this.used.add(part);
 
   emit(): string {
@@ -103,7 +112,7 @@ export class CudaEmitter {
     const head = `// ${kernel.name}${where}, compiled by collc for ${kernel.world} rank${kernel.world === 1 ? "" : "s"}`;
     const flags =
       "// By hand, compile it with --fmad=false: ranks that hold one tensor round products and sums alike, one by one.";
-    const signature = `extern "C" __global__ void __launch_bounds__(${kernel.blockThreads}, 1)\n${symbolName(kernel)}(${this.parameters().join(", ")})`;
+    const signature = `extern "C" __global__ void __launch_bounds__(${kernel.blockThreads}, 1)\n${symbolName(kernel)}(${parameterTexts(kernel).join(", ")})`;
     const prelude = [preludeText(this.used), ...this.helpers.values()].join("\n");
     return `${head}\n${flags}\n${prelude}\n\n${signature} {\n${this.lines.join("\n")}\n}\n`;
   }
@@ -116,31 +125,6 @@ export class CudaEmitter {
     this.line(head === "" ? "{" : `${head} {`);
     this.indented(body);
     this.line(tail);
-  }
-
-  private parameters(): string[] {
-    return parametersOf(this.kernel).map((p) => {
-      switch (p.kind) {
-        case "peers":
-          return `const __grid_constant__ Peers<${p.ranks}> ${bufferName(p.buffer)}_peers`;
-        case "pointer":
-          return `${C_TYPE[bufferOf(this.kernel, p.buffer).dtype]}* ${bufferName(p.buffer)}`;
-        case "dim":
-        case "length":
-          return `const i64 ${dimName(p.name)}`;
-        case "scalar":
-          return `const ${C_TYPE[p.dtype]} ${scalarName(p.name)}`;
-        case "rank":
-          return "const int rank";
-        case "timeout":
-          return "const u64 timeout";
-        case "status":
-          return "u32* const status";
-        case "tensor-map":
-          this.use("rings");
-          return `const __grid_constant__ ${p.ranks === 0 ? "TensorMap" : `TensorMaps<${p.ranks}>`} ${tensorMapName(p)}`;
-      }
-    });
   }
 
   /** Local views of peers' tables, shared memory, accumulators and the watch on waits. */
@@ -184,12 +168,18 @@ export class CudaEmitter {
   }
 
   private region(region: Region): void {
+    const ended = new Set<Op>();
     for (let i = 0; i < region.ops.length; i++) {
       const op = region.ops[i]!;
+      if (ended.has(op)) continue;
       this.mark(op);
       const turn = op.name === "ring_acquire" ? turnText(region.ops.slice(i), this) : null;
       if (turn !== null) return this.block(`if (${turn})`, () => region.ops.slice(i).forEach((o) => this.op(o)));
-      if (op.name !== "packet_load") this.op(op);
+      const end = endInTurns(op, region.ops.slice(i + 1), this);
+      if (end !== null) {
+        turnsText(op, end, this);
+        ended.add(end);
+      } else if (op.name !== "packet_load") this.op(op);
       else {
         const next = region.ops.slice(i).findIndex((o) => !isWithPacket(o, op));
         const together = region.ops.slice(i, next < 0 ? undefined : i + next);
@@ -428,7 +418,7 @@ export class CudaEmitter {
   private branch(op: Op): void {
     const [then, otherwise] = op.regions as [Region, Region];
     const condition = this.name(op.operands[0]!);
-    const loops = fragmentBranch(op);
+    const loops = fragmentBranch(op, this);
     if (loops !== null) {
       for (const o of [...then.ops, ...otherwise.ops]) if (o.name === "const") this.op(o);
       return fragmentBranchText(condition, loops, this);

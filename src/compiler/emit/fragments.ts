@@ -1,267 +1,25 @@
 /**
- * CUDA text of accumulators that warp groups hold, and of the products they start on tiles in shared memory (sm_90a). A warp
- * group is 128 threads, and has 64 rows of the accumulator; see PTX, "Asynchronous warpgroup level matrix instructions", for
- * how its threads hold them and for the descriptors of tiles.
+ * CUDA text of loops over accumulators that warp groups hold (sm_90a). A warp group is 128 threads, and has 64 rows of the
+ * accumulator; see PTX, "Asynchronous warpgroup level matrix instructions", for how its threads hold them.
  */
 import { InternalCompilerError } from "../diagnostics/ice.js";
-import { type Buffer, bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
-import {
-  APART_COLUMNS,
-  apartColumns,
-  isAddedApart,
-  PATCH_COLUMNS,
-  PATCH_PAD,
-  productShape,
-} from "../ir/tile-window.js";
+import { bufferOf, type Kernel, type Op, type Region, text, type Value } from "../ir/module.js";
+import { PATCH_COLUMNS, PATCH_PAD } from "../ir/tile-window.js";
 import { scalarOf } from "../ir/types.js";
 import { walk, walkKernel } from "../ir/visit.js";
-import { type ComputeDType, type DType, DTYPES } from "../types/dtype.js";
+import { type DType, DTYPES } from "../types/dtype.js";
 import type { CudaEmitter } from "./cuda.js";
 import type { FragmentElements } from "./fragment-elements.js";
 import { bytesLoaded, hasFunction, loadsAhead } from "./loads-ahead.js";
 import { bufferName } from "./names.js";
-import { CONSUMER_GROUP, SLAB_BYTES, WARP_GROUP } from "./roles.js";
+import { SUMS_OF } from "./products.js";
 import { C_TYPE } from "./scalars.js";
-import {
-  CARRIED,
-  rowScalesText,
-  scaleArguments,
-  scaledName,
-  scaleParameters,
-  scalesText,
-  type Scaling,
-  scalingOf,
-} from "./scales.js";
-
-/** Bytes of an operand's row that one instruction multiplies. */
-const INSTRUCTION_BYTES = 32;
-
-/** Types of operands, as instructions name them. */
-const OPERANDS: Partial<Record<DType, string>> = {
-  bf16: "bf16",
-  f16: "f16",
-  f8e4m3: "e4m3",
-  f8e5m2: "e5m2",
-  i8: "s8",
-  u8: "u8",
-};
 
 /** Threads that share a fragment: the consumers, where the block has roles. */
 export function fragmentThreads(kernel: Kernel): number {
   let threads = kernel.blockThreads;
   walkKernel(kernel, (op) => void (op.name === "roles" && (threads = op.attributes["consumers"] as number)));
   return threads;
-}
-
-/** Products of a stage, started; the accumulator is not touched until they have ended. */
-export function asyncProductText(op: Op, out: CudaEmitter): void {
-  const { m, columns, products, k, transposed } = productShape(op, out.kernel);
-  // Columns of two products of the same rows lie one after the other, as if they were of one.
-  const n = columns * products;
-  const [a, b] = ["a", "b"].map((key) => out.shared.places.get(text(op, key))!);
-  const stage = out.name(op.operands[0]!);
-  const { dtype } = a!.buffer;
-  if (m !== (out.role.threads / WARP_GROUP) * 64 || k * DTYPES[dtype].bytes !== SLAB_BYTES || n % 8 !== 0 || n > 256)
-    throw new InternalCompilerError(`no instructions for a product of ${m}×${n}×${k} by ${out.role.threads} threads`);
-  out.use("rings");
-  out.use("wgmma");
-  const turned = { a: transposed.includes("a"), b: !transposed.includes("b") };
-  const { bytes } = DTYPES[dtype];
-  const depth = INSTRUCTION_BYTES / bytes;
-  // In units of 16 bytes, as descriptors have them.
-  const step = (isTurned: boolean): number => (depth * (isTurned ? SLAB_BYTES : bytes)) / 16;
-  const slab = k * SLAB_BYTES;
-  // What is the same for all stages is computed before the loop, and what a step computes lies in registers that all threads share.
-  const descriptor = (place: typeof a, stages: number, rows: string, isTurned: boolean): string => {
-    const start = `tile_descriptor(ring_address(${bufferName(place!.buffer.name)})${rows}, ${isTurned ? slab : 16})`;
-    return `${start} + (u32)${stage} * ${(place!.stageStride * stages * bytes) / 16}u`;
-  };
-  const starts = [
-    descriptor(a, 1, ` + ${CONSUMER_GROUP} * ${64 * SLAB_BYTES}`, turned.a),
-    descriptor(b, products, "", turned.b),
-  ];
-  const scaled = scalingOf(op, m, n, out);
-  const steps = { a: step(turned.a), b: step(turned.b) };
-  const call = productsText(out, { n, k, depth, dtype, turned, steps, scaled, products });
-  const apart = apartText(bufferOf(out.kernel, text(op, "accumulator")), out);
-  const sums = [...accumulatorsOf(op).map(bufferName), ...(apart === null ? [] : apart.names)];
-  const scales = scaled === null ? [] : scaleArguments(scaled, stage);
-  out.line(`${call}(${[...sums, ...scales, ...starts].join(", ")});`);
-}
-
-/** Names of the accumulators of a product, or of two. */
-function accumulatorsOf(op: Op): string[] {
-  return "twin" in op.attributes ? [text(op, "accumulator"), text(op, "twin")] : [text(op, "accumulator")];
-}
-
-interface Instructions {
-  /** Columns, of all products together. */
-  readonly n: number;
-  readonly k: number;
-  /** Depth of one instruction. */
-  readonly depth: number;
-  readonly dtype: DType;
-  readonly turned: { readonly a: boolean; readonly b: boolean };
-  /** What a descriptor grows by from one instruction to the next. */
-  readonly steps: { readonly a: number; readonly b: number };
-  readonly scaled: Scaling | null;
-  /** Products that share the columns. */
-  readonly products: number;
-}
-
-/**
- * Defines the function of a stage's instructions, and gives its name. They are one statement: each that names the whole
- * accumulator has the compiler copy it in its text, and take longer for it.
- */
-function productsText(out: CudaEmitter, instructions: Instructions): string {
-  const { n, k, depth, dtype, turned, scaled, products } = instructions;
-  const sum = SUMS[DTYPES[dtype].compute]!;
-  const name = `wgmma_m64n${n}k${depth}_${OPERANDS[dtype]!}_${turned.a ? "t" : "n"}${turned.b ? "t" : "n"}_${k}${products > 1 ? "_pair" : ""}${scaledName(scaled)}`;
-  const body = isAddedApart(dtype)
-    ? partsText(instructions)
-    : startText(instructions, { names: SUMS_OF.slice(0, products), columns: n, isNew: false, b: "b" });
-  const apart = isAddedApart(dtype) ? ", float* p" : "";
-  const scales = scaled === null ? "" : scaleParameters(scaled);
-  const sums = parametersText(sum.c, products);
-  out.helper(name, `__device__ __forceinline__ void ${name}(${sums}${apart}${scales}, u64 a, u64 b) {\n${body}\n}`);
-  return name;
-}
-
-/** How functions name their accumulators. */
-const SUMS_OF = ["d", "e"] as const;
-
-function parametersText(type: string, products: number): string {
-  return SUMS_OF.slice(0, products).map((name) => `${type}* ${name}`).join(", "); // prettier-ignore
-}
-
-/** Instructions of a stage into the registers of so many columns, of each name as many; `isNew`: whether those hold nothing before. */
-function startText(
-  { k, depth, dtype, turned, steps }: Instructions,
-  { names, columns, isNew, b }: { names: readonly string[]; columns: number; isNew: boolean; b: string },
-): string {
-  const type = OPERANDS[dtype]!;
-  const sum = SUMS[DTYPES[dtype].compute]!;
-  const registers = columns / 2;
-  const list = Array.from({ length: registers }, (_, i) => `%${i}`).join(",");
-  const place = (i: number): string => `%${registers + 2 * i}, %${registers + 2 * i + 1}`;
-  // Signs are of floats; which way operands lie, of 16 bits.
-  const signs = sum.type === "f32" ? ", 1, 1" : "";
-  const ways = DTYPES[dtype].bytes === 2 ? `, ${Number(turned.a)}, ${Number(turned.b)}` : "";
-  const kind = `m64n${columns}k${depth}.${sum.type}.${type}.${type}`;
-  const count = k / depth;
-  const lines = Array.from({ length: count }, (_, i) => {
-    const isAdded = isNew && i === 0 ? 0 : 1;
-    return `"wgmma.mma_async.sync.aligned.${kind} {${list}}, ${place(i)}, ${isAdded}${signs}${ways};\\n"`;
-  });
-  const descriptors = Array.from({ length: count }, (_, i) => `"l"(a + ${i * steps.a}), "l"(${b} + ${i * steps.b})`);
-  return `  asm volatile("wgmma.fence.sync.aligned;\\n"
-    ${lines.join("\n    ")}
-    "wgmma.commit_group.sync.aligned;"
-    : ${names.map((name) => registerOperands(name, sum.register, registers / names.length)).join(", ")}
-    : ${descriptors.join(", ")}
-    : "memory");`;
-}
-
-/** Registers of sums that are added up apart from an accumulator, and of the scales of those that are still to be added. */
-interface Apart {
-  readonly names: readonly string[];
-  /** Registers of each. */
-  readonly counts: readonly number[];
-}
-
-/** Null where an accumulator's sums are not added up apart. */
-export function apartText({ name, shape }: Buffer, out: CudaEmitter): Apart | null {
-  let [isApart, isScaled] = [false, false];
-  walkKernel(out.kernel, (op) => {
-    if (op.name !== "mma" || text(op, "accumulator") !== name) return;
-    isApart ||= isAddedApart(bufferOf(out.kernel, text(op, "a")).dtype);
-    isScaled ||= "scaleA" in op.attributes || "scaleB" in op.attributes;
-  });
-  if (!isApart) return null;
-  const count = Math.min(shape[1] as number, APART_COLUMNS) / 2;
-  const [sums, scales] = [`${bufferName(name)}_apart`, `${bufferName(name)}_scales`];
-  return isScaled ? { names: [sums, scales], counts: [count, ROWS_OF_THREAD] } : { names: [sums], counts: [count] };
-}
-
-/** Rows that a thread has of its warp group's 64, eight apart. */
-const ROWS_OF_THREAD = 2;
-
-/**
- * A stage in parts of the columns, of which each ends when the next is about to begin, of the next stage, too: what is done
- * between two stages is done while the last part runs.
- */
-function partsText(instructions: Instructions): string {
-  const { n, scaled } = instructions;
-  const columns = apartColumns(n);
-  const parts = n / columns;
-  if (columns % 8 !== 0) throw new InternalCompilerError(`no instructions for ${n} columns in parts of ${columns}`);
-  const last = parts - 1;
-  const each = Array.from({ length: parts }, (_, i) => {
-    const b = i === 0 ? "b" : `b + ${(i * columns * SLAB_BYTES) / 16}`;
-    const before = (i + last) % parts;
-    // The last part of the stage before brings its scales along.
-    const scales = scaled === null ? null : i === 0 ? CARRIED : scalesText(scaled, before * columns);
-    return `${addText(before, columns / 2, scales)}\n${startText(instructions, { names: ["p"], columns, isNew: true, b })}`;
-  });
-  if (scaled === null) return each.join("\n");
-  const carried = scalesText(scaled, last * columns).map((s, row) => `  s[${row}] = ${s};`);
-  return [rowScalesText(scaled), ...each, ...carried].join("\n");
-}
-
-/** The part that runs ends, and is added to the accumulator. @param scales of a thread's rows */
-function addText(part: number, registers: number, scales: readonly string[] | null): string {
-  const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${registerOperands("p", "f", registers)} :: "memory");`;
-  const first = part * registers;
-  if (scales === null)
-    return `${wait}
-#pragma unroll
-  for (int i = 0; i < ${registers}; i++) d[${first} + i] += p[i];`;
-  return `${wait}
-  {
-    const float s0 = ${scales[0]!}, s1 = ${scales[1]!};
-#pragma unroll
-    for (int i = 0; i < ${registers}; i++) d[${first} + i] = fmaf(p[i], i & 2 ? s1 : s0, d[${first} + i]);
-  }`;
-}
-
-/** What sums are, in the instructions and in C. Whole numbers wrap alike, with a sign and without. */
-const SUMS: Partial<Record<ComputeDType, { readonly type: string; readonly register: string; readonly c: string }>> = {
-  f32: { type: "f32", register: "f", c: C_TYPE.f32 },
-  i32: { type: "s32", register: "r", c: C_TYPE.i32 },
-  u32: { type: "s32", register: "r", c: C_TYPE.u32 },
-};
-
-function registerOperands(name: string, register: string, registers: number): string {
-  return Array.from({ length: registers }, (_, i) => `"+${register}"(${name}[${i}])`).join(", ");
-}
-
-export function productWaitText(op: Op, out: CudaEmitter): void {
-  const names = accumulatorsOf(op);
-  const buffer = bufferOf(out.kernel, names[0]!);
-  const pending = op.attributes["pending"] as number;
-  const apart = apartText(buffer, out);
-  // The parts of a product end before the next product begins.
-  if (pending > 0)
-    return apart === null
-      ? out.line(`asm volatile("wgmma.wait_group.sync.aligned ${pending};" ::: "memory");`)
-      : undefined;
-  const { dtype, shape } = buffer;
-  const [m, n] = shape as readonly [number, number];
-  const registers = (m * n) / out.role.threads;
-  const multiplied = (op.attributes["columns"] as number | undefined) ?? n;
-  const part = apartColumns(multiplied);
-  const last = multiplied / part - 1;
-  const { register, c } = SUMS[dtype as ComputeDType]!;
-  const isScaled = apart !== null && apart.names.length > 1;
-  const end = `wgmma_end_${registers}${dtype === "f32" ? "" : `_${dtype}`}${names.length > 1 ? "_pair" : ""}${apart === null ? "" : `_apart_${last + 1}x${part}`}${isScaled ? "_scaled" : ""}`;
-  // The compiler moves no use of the accumulators across this.
-  const held = SUMS_OF.slice(0, names.length).map((name) => registerOperands(name, register, registers));
-  const wait = `  asm volatile("wgmma.wait_group.sync.aligned 0;" : ${held.join(", ")} :: "memory");`;
-  const body = apart === null ? wait : addText(last, part / 2, isScaled ? CARRIED : null);
-  const more = (apart?.names ?? []).map((_, i) => `, float* ${"ps"[i]!}`).join("");
-  const sums = parametersText(c, names.length);
-  out.helper(end, `__device__ __forceinline__ void ${end}(${sums}${more}) {\n${body}\n}`);
-  out.line(`${end}(${[...names.map(bufferName), ...(apart?.names ?? [])].join(", ")});`);
 }
 
 /** Rows of the accumulator that a warp has. */
@@ -282,13 +40,16 @@ export function fragmentLoopText(op: Op, out: CudaEmitter): void {
 }
 
 /** The loops over an accumulator that a condition chooses between, where they go through its patch alike; else null. */
-export function fragmentBranch(op: Op): readonly [Op, Op] | null {
+export function fragmentBranch(op: Op, out: CudaEmitter): readonly [Op, Op] | null {
   const [first, second] = op.regions.map(({ ops }) => {
     const [loop, ...more] = ops.filter((o) => o.name !== "const");
     return more.length === 0 && loop?.name === "for" && loop.attributes["map"] === "fragment" ? loop : null;
   });
   if (first == null || second == null) return null;
-  const way = (loop: Op): unknown[] => [...fragmentsOf(loop), text(loop, "through"), dtypeOf(firstCast(loop))];
+  const way = (loop: Op): unknown[] => [
+    ...[...fragmentsOf(loop), text(loop, "through"), dtypeOf(firstCast(loop))],
+    ...("limit" in loop.attributes ? [out.name(loop.operands[2]!)] : []),
+  ];
   return way(first).join() === way(second).join() ? [first, second] : null;
 }
 
@@ -393,7 +154,10 @@ function loopsText(
   out.line(`const u32 ${t} = thread_here();`);
   out.line(`${type}* const ${patch} = (${type}*)(${bufferName(through.name)} + ${t} / 32 * ${WARP_ROWS * width});`);
   out.line("#pragma unroll 1");
-  out.block(`for (u32 ${part} = 0; ${part} < ${n / columns}; ${part}++)`, () => {
+  // Of a narrow tile, parts that it has nothing in are left out.
+  const limit = "limit" in op.attributes ? out.name(op.operands[2]!) : null;
+  const parts = limit === null ? `${n / columns}` : `(u32)(${limit} + ${columns - 1}) / ${columns}`;
+  out.block(`for (u32 ${part} = 0; ${part} < ${parts}; ${part}++)`, () => {
     out.line(`${put}(${patch}, ${names.map(bufferName).join(", ")}, ${part}, ${t} % 32);`);
     if (otherwise === null) return taken(op);
     out.block(`if (${otherwise.condition})`, () => taken(op), "} else {");

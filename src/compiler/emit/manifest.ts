@@ -1,6 +1,6 @@
 /** The launch manifest of a device-level kernel. Parameter order here is the order of the printed signature. */
 import { launchLengthsOf } from "./launch-lengths.js";
-import { type Buffer, isGlobal, type Kernel } from "../ir/module.js";
+import { type Buffer, bufferOf, isGlobal, type Kernel } from "../ir/module.js";
 import { walkKernel } from "../ir/visit.js";
 import {
   type KernelManifest,
@@ -14,9 +14,10 @@ import {
 } from "../manifest.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import { tableOf } from "../specification-table.js";
-import { tensorMapsOf } from "./roles.js";
+import { tensorMapName, tensorMapsOf } from "./roles.js";
+import { C_TYPE } from "./scalars.js";
 import { sharedLayout } from "./shared-layout.js";
-import { symbolName } from "./names.js";
+import { bufferName, dimName, scalarName, symbolName } from "./names.js";
 import { scalarOf } from "../ir/types.js";
 import { type DType, DTYPES, isDType } from "../types/dtype.js";
 
@@ -146,6 +147,31 @@ export function parametersOf(kernel: Kernel): ManifestParameter[] {
     { kind: "status" },
     ...tensorMapsOf(kernel),
   ];
+}
+
+/** The same as CUDA C. */
+export function parameterTexts(kernel: Kernel): string[] {
+  return parametersOf(kernel).map((p) => {
+    switch (p.kind) {
+      case "peers":
+        return `const __grid_constant__ Peers<${p.ranks}> ${bufferName(p.buffer)}_peers`;
+      case "pointer":
+        return `${C_TYPE[bufferOf(kernel, p.buffer).dtype]}* ${bufferName(p.buffer)}`;
+      case "dim":
+      case "length":
+        return `const i64 ${dimName(p.name)}`;
+      case "scalar":
+        return `const ${C_TYPE[p.dtype]} ${scalarName(p.name)}`;
+      case "rank":
+        return "const int rank";
+      case "timeout":
+        return "const u64 timeout";
+      case "status":
+        return "u32* const status";
+      case "tensor-map":
+        return `const __grid_constant__ ${p.ranks === 0 ? "TensorMap" : `TensorMaps<${p.ranks}>`} ${tensorMapName(p)}`;
+    }
+  });
 }
 
 /** Narrower float dtypes than the inputs' that some value is cast to. */

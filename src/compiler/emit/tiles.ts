@@ -6,7 +6,7 @@ import { walkKernel } from "../ir/visit.js";
 import type { DType } from "../types/dtype.js";
 import { type Extent, productOf } from "../types/extent.js";
 import type { CudaEmitter } from "./cuda.js";
-import { apartText, asyncProductText, productWaitText } from "./fragments.js";
+import { apartText, asyncProductText, productWaitText } from "./products.js";
 import { bufferName, dimName } from "./names.js";
 import { ringCopyText, ringText } from "./roles.js";
 import { C_TYPE } from "./scalars.js";

@@ -179,10 +179,12 @@ export class Builder {
     bounds: readonly (readonly [Value, Value])[],
     body: (variables: readonly Value[]) => void,
     extra: Attributes = {},
+    limit: Value | null = null,
   ): void {
     const lowest = bounds.map(([from]) => from);
     const region = this.region(bounds.length, body, lowest);
-    this.op("for", bounds.flat(), { map, ...extra }, null, [region]);
+    const operands = [...bounds.flat(), ...(limit === null ? [] : [limit])];
+    this.op("for", operands, { map, ...extra, ...(limit === null ? {} : { limit: "columns" }) }, null, [region]);
   }
 
   if(condition: Value, then: () => void, otherwise: () => void = () => {}): void {

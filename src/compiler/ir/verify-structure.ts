@@ -81,7 +81,7 @@ class StructureVerifier {
     const count = row.regions?.count ?? 0;
     if (op.regions.length !== count) this.report(op, `has ${op.regions.length} regions, not ${count}`);
     if (op.regions.length > 0) {
-      const wanted = row.regions?.arguments === "pairs" ? length / 2 : (row.regions?.arguments ?? 0);
+      const wanted = row.regions?.arguments === "pairs" ? Math.floor(length / 2) : (row.regions?.arguments ?? 0);
       for (const { arguments: args } of op.regions)
         if (args.length !== wanted) this.report(op, `a region takes ${args.length} arguments, not ${wanted}`);
     }
@@ -148,7 +148,10 @@ class StructureVerifier {
         break;
       case "for":
         this.indices(op, "a bound");
-        if (operands.length % 2 !== 0) this.report(op, "has a bound without a partner");
+        if (operands.length % 2 !== ("limit" in op.attributes ? 1 : 0))
+          this.report(op, "has a bound without a partner");
+        if ("limit" in op.attributes && op.attributes["map"] !== "fragment")
+          this.report(op, "has a limit of columns, and goes through no accumulator");
         this.twin(op, "fragment");
         break;
       case "if":

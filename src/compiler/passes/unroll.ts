@@ -24,8 +24,9 @@ function rewrite(op: Op, build: Builder, values: Substitution, inThreads: boolea
   const trips = constantTrips(op, build, values);
   const [body] = op.regions;
   if (op.name === "for" && (map === "threads" || map === "fragment")) {
-    const bounds = op.operands.map((v) => values.get(v)) as [Value, Value];
-    build.for(map, [bounds], ([t]) => recurse(body!.ops, bound(values, body!.arguments[0]!, t!), true), extra(op));
+    const [from, to, limit] = op.operands.map((v) => values.get(v)) as [Value, Value, Value?];
+    const each = ([t]: readonly Value[]): void => recurse(body!.ops, bound(values, body!.arguments[0]!, t!), true);
+    build.for(map, [[from, to]], each, extra(op), limit ?? null);
     return true;
   }
   if (trips === null || !inThreads || (op.name === "for" && map !== "serial")) return false;

@@ -100,7 +100,7 @@ function emit(
   values: Substitution,
 ): void {
   const [body] = op.regions;
-  const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
+  const [lo, hi, limit = null] = op.operands.map((v) => values.get(v)) as [Value, Value, Value?];
   const { map, ...extra } = op.attributes as Op["attributes"] & { readonly map: LoopMap };
   const counted = map === "fragment" ? { ...extra, lanes } : extra;
   const variable = body!.arguments[0]!;
@@ -114,11 +114,12 @@ function emit(
         rewriteOps(body!.ops, build, inner);
       },
       extra,
+      limit,
     );
   const width = build.constant(lanes);
   const vectorLoop = (iteration: (first: Value) => void): Value => {
     const vectors = build.div(hi, width);
-    build.for(map, [[lo, vectors]], ([v]) => iteration(build.mul(v!, width)), counted);
+    build.for(map, [[lo, vectors]], ([v]) => iteration(build.mul(v!, width)), counted, limit);
     return build.mul(vectors, width);
   };
   const wideLoop = (known: LaneFacts): Value =>

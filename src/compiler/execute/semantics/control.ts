@@ -39,7 +39,7 @@ export function loop(w: Writer, op: OpOf<"for">): void {
       return blocks(w, body, bounds);
     case "fragment":
       exchange(w, op);
-      return threads(w, body, bounds);
+      return threads(w, body, bounds, () => limited(w, op));
     case "threads":
       return threads(w, body, bounds);
     default:
@@ -48,6 +48,14 @@ export function loop(w: Writer, op: OpOf<"for">): void {
         printKernel(w.kernel),
       );
   }
+}
+
+/** Which elements of an accumulator a loop goes through, as a condition of its variable; null: all. */
+function limited(w: Writer, op: OpOf<"for">): string | null {
+  const { fragment, lanes = 1, limit } = op.attributes;
+  if (limit === undefined || fragment === undefined) return null;
+  const width = bufferOf(w.kernel, fragment).shape[1] as number;
+  return `${bound(w, op.regions[0].arguments[0]!)}%${width / lanes}*${lanes}<${bound(w, op.operands[2]!)}`;
 }
 
 /** The threads that hold an accumulator write all of the buffer that they hand it to each other through. */
@@ -119,8 +127,14 @@ function blocks(w: Writer, body: Region, bounds: Bounds): void {
 }
 
 /** Iterations that never wait run one after the other; where one may wait, threads are coroutines. */
-function threads(w: Writer, body: Region, bounds: Bounds): void {
-  const each = (): void => region(w, body);
+function threads(w: Writer, body: Region, bounds: Bounds, condition: () => string | null = () => null): void {
+  const each = (): void => {
+    const only = condition();
+    if (only === null) return region(w, body);
+    w.line(`if(${only}){`);
+    region(w, body);
+    w.line("}");
+  };
   const isTelling = body.ops.some((op) => op.name === "signal");
   const iteration = (): void =>
     w.mayWait(body) ? w.asWaiting(each) : isTelling ? w.asTelling(each) : w.asThread(each);

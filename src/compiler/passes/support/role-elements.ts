@@ -80,13 +80,15 @@ interface Elements {
   readonly at: TileAt;
   /** Whether an element is one of the tile, by its row and its column there. */
   readonly isInside: (i: Value, j: Value) => Value;
+  /** Columns of the tiles of this launch; null where all have those of the shape. */
+  readonly columns: Value | null;
 }
 
 /** What is done with the elements of the tile, each where the accumulator has it. */
 export function eachElement(
   op: Op,
   match: Contraction,
-  { accumulators, patch, shape: { m, n }, at, isInside }: Elements,
+  { accumulators, patch, shape: { m, n }, at, isInside, columns }: Elements,
   build: Builder,
   values: Substitution,
   body: ElementBody,
@@ -105,5 +107,6 @@ export function eachElement(
       });
     },
     { fragment: fragment!, ...(twin === undefined ? {} : { twin }), through: patch },
+    columns,
   );
 }

@@ -298,7 +298,8 @@ export function emitRoles(
       each((place, at) => {
         const { op: loop, match: of } = place.product;
         const all = (body: ElementBody): void => {
-          const elements = { accumulators, patch, shape, at, isInside: place.inside(at) };
+          const isInside = place.inside(at);
+          const elements = { accumulators, patch, shape, at, isInside, columns: widths?.columns ?? null };
           eachElement(loop, of, elements, build, values, body);
         };
         const keep = (): void => all(epilogue(loop, of, accumulators));

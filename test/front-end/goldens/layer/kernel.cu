@@ -1040,7 +1040,7 @@ coll_layer_w4_bf16(u16* b_a, u16* b_b, u16* b_bias, const __grid_constant__ Peer
             const u32 tv473 = thread_here();
             float* const pv473 = (float*)(b_patch_128x40 + tv473 / 32 * 640);
             #pragma unroll 1
-            for (u32 cv473 = 0; cv473 < 8; cv473++) {
+            for (u32 cv473 = 0; cv473 < (u32)(v87 + 31) / 32; cv473++) {
               put_fragment_256_f32(pv473, b_accumulator_128x256, cv473, tv473 % 32);
               if (v453) {
                 #pragma unroll 2

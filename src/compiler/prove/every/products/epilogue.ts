@@ -91,6 +91,8 @@ export function stored(
     lying !== null || (loop.attributes["fragment"] === accumulator && (loop.attributes["twin"] ?? null) === tile.twin);
   expect(isOwn, "elements of another accumulator are stored", loop);
   expect(Number.isInteger(lanes) && equal(count, constant((height * width) / lanes)), "a loop does not store all of a tile", loop); // prettier-ignore
+  const limit = loop.attributes["limit"] === undefined ? constant(width) : follow.of(loop.operands[2]!);
+  expect(equal(limit, constant(columns)) || equal(limit, constant(width)), "a loop does not store all of a tile", loop);
   const e = numbers.named("element");
   follow.set(argumentOf(loop), e);
   const at = scaled(e, lanes);

@@ -185,7 +185,11 @@ export class Follow {
 
   /** How far a loop goes that begins with 0. */
   length(op: Op): Form {
-    expect(op.operands.length === 2 && this.of(op.operands[0]!).size === 0, "a loop does not begin with 0", op);
+    expect(
+      op.regions[0]!.arguments.length === 1 && this.of(op.operands[0]!).size === 0,
+      "a loop does not begin with 0",
+      op,
+    );
     return this.of(op.operands[1]!);
   }
 
