@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { configDefaults, defineConfig } from "vitest/config";
-import { isAll, SHARING } from "./test/scope.js";
+import { isAll, LEFT_OUT, SHARING, TESTS } from "./test/scope.js";
 
 /**
  * Proofs and schedules run much code a few times. V8 of Node 20 then spends as long on optimising as on running it (see
@@ -12,7 +12,9 @@ const execArgv =
   Number(process.versions.node.split(".")[0]) < 22 ? ["--interrupt-budget=1000000", ...nursery] : nursery;
 
 // Those that take minutes run with `npm run test:all`, which .ci/run calls where the machine is quick enough.
-const long = isAll ? [] : ["test/**/*.long.test.ts"];
+const long = [...(isAll ? [] : ["test/**/*.long.test.ts"]), ...LEFT_OUT];
+// Processes of tests are told what was asked for here.
+process.env["COLLC_TESTS"] = TESTS;
 
 // Examples import the library by its name, as its users do.
 const resolve = { alias: [{ find: /^collc$/, replacement: new URL("./src/index.ts", import.meta.url).pathname }] };

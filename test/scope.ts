@@ -1,14 +1,24 @@
 /**
- * How much the tests do. `npm run test:all`, which CI runs where the machine is quick enough, does all; `npm test` leaves out what takes minutes and differs from
- * the rest in numbers alone: more ranks, more architectures, more backends on fakes and their faults, more mutants, more random programs,
- * the machine code of two kernels of three, more passes of a model's layer.
+ * How much the tests do. `npm test` takes a few minutes: it leaves out files that take long ({@link LEFT_OUT}), and tries {@link some} kernels of the library where
+ * files go through all. `npm run test:long` runs all files and tries all kernels. `npm run test:all` tries more ranks, more architectures, more
+ * backends on fakes and their faults, more mutants, more random programs, the machine code of all kernels, more passes of a model's layer.
+ * CI runs the first, and a part of the others that differs from commit to commit. A file that is asked for by its path does what it does
+ * in `npm run test:long`.
  *
- * Where a program is tried with each rank count and each dtype, `npm test` tries so few of these that they are still met in pairs: every
+ * Where a program is tried with each rank count and each dtype, all but the last try so few of these that they are still met in pairs: every
  * program meets every rank count and every dtype that {@link pairs} is given, and each rank count meets each dtype in one program or
  * another. Where that takes too long, {@link turned} gives each program one value, and all values to some programs. Nothing is drawn at
  * random: the number of a program in its list decides.
  */
-export const isAll = process.env["COLLC_TESTS"] === "all";
+const isByPath = process.argv.slice(2).some((word) => /^test\/|\.test\.ts$/.test(word));
+export const TESTS = process.env["COLLC_TESTS"] ?? (isByPath ? "long" : "");
+export const isAll = TESTS === "all";
+const isLong = isAll || TESTS === "long";
+
+/** Each `each`-th of values with `npm test`, else all. */
+export function some<A>(values: readonly A[], each: number): readonly A[] {
+  return values.filter((_, i) => isLong || i % each === 0);
+}
 
 /** With COLLC_TESTS=all each of `as` with each of `bs`; else each of both, in other company from one turn to the next. */
 export function pairs<A, B>(as: readonly A[], bs: readonly B[], turn: number): (readonly [A, B])[] {
@@ -38,3 +48,25 @@ export const SHARING: string[] = [
   "test/safety/{cli,compile-options,hostile-inputs,lockfile}.test.ts",
   "test/{coverage,library}.test.ts",
 ];
+
+/** Files that `npm test` leaves out: most of those that took longer than 12 s beside others on two cores (2026-12-01), 46 of 56 minutes of processor. */
+export const LEFT_OUT: readonly string[] = isLong
+  ? []
+  : [
+      "test/aot/{ahead,build,copies,verify}.test.ts",
+      "test/cli/{bench-doctor,compile,dims-traffic,hosts,lower,process,sharing}.test.ts",
+      "test/cpu/{in-place,library,program-roundings,reference}.test.ts",
+      "test/formatter/corpus.test.ts",
+      "test/front-end/{ir-text,language,lowering,robustness}.test.ts",
+      "test/fuzz/texts.test.ts",
+      "test/graph/{exchanges,forms,graph,lower,models,page,pytorch,rewrites,sizes,stacking}.test.ts",
+      "test/hostile/schedules.test.ts",
+      "test/kernels/{anchor,columns,expressions,gpu-programs,mesh-tensors,mixed-bodies,repeat,tensor-expressions,transfers,uneven,wide-and-truth}.test.ts",
+      "test/passes/{fuse-rows,lower-tensors,merge-dims,narrow-conversions,paired-products,products,sent-products}.test.ts",
+      "test/program/{in-place,plan}.test.ts",
+      "test/prove/{dimension-bounds,every-dropped,every-filled,every-gathers,every-in-place,every-matrices,every-packets,every-products,every-rounds,every-row-values,every-sent,every-several,every-steps,every-sums,every-turned,exponentials,mutation,narrow-products,printed-mutants,shapes}.test.ts",
+      "test/reach/{broadcasts,hierarchical,library,messages,many-domains,overlap,plan}.test.ts",
+      "test/runtime/{broadcasts,copy-steps,fed-products,gpu-suites,group-device,launcher,nvshmem-messages,remote-hosts}.test.ts",
+      "test/safety/{ending,hostile-inputs,trust}.test.ts",
+      "test/simulate/{cli,play}.test.ts",
+    ];

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type DimValues, type DType, fitDims, type Manifest } from "../../src/compiler/index.js";
 import { CpuGroup } from "../../src/runtime/cpu/index.js";
 import { checkOutputs, makeInputs } from "../../src/runtime/reference/index.js";
-import { isAll, pairs } from "../scope.js";
+import { isAll, pairs, some } from "../scope.js";
 import { allows, compileFile, LIBRARY } from "./library.js";
 
 const WORLDS = isAll ? [1, 2, 3, 4, 8] : [1, 2, 3, 4];
@@ -21,7 +21,7 @@ function shapesFor({ dims, requirements, inputs, outputs }: Manifest, world: num
   return [shape(1), shape(8, 16, 24), shape(51, 29, 37), shape(72, 24, 40)];
 }
 
-for (const [turn, file] of LIBRARY.entries())
+for (const [turn, file] of some([...LIBRARY.entries()], 4))
   describe(file.name, () => {
     const isPlan = !file.name.includes("/");
     const worlds = WORLDS.filter((w) => allows(file, w));

@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { compile, type CompileOptions, withMapping } from "../../src/compiler/index.js";
 import { everyLength, prove, PROOF_MAPPING, programOf, proveAnswer } from "../../src/compiler/prove/index.js";
 import { proofShapes } from "../../src/compiler/prove/index.js";
-import { isAll, turned } from "../scope.js";
+import { isAll, some, turned } from "../scope.js";
 import { allows, compileFile, LIBRARY } from "../kernels/library.js";
 import { FAR_WRONG } from "./every-programs.js";
 
@@ -16,7 +16,7 @@ describe("the library", () => {
     const lines = [
       "# Which claims hold for every length of the kernel that is printed, on 2, 4 and 8 ranks; else what stands in the way of the first that does not.",
     ];
-    for (const [turn, file] of LIBRARY.entries())
+    for (const [turn, file] of some([...LIBRARY.entries()], 8))
       for (const ranks of turned(
         (isAll ? [2, 4, 8] : [2, 4]).filter((r) => allows(file, r)),
         turn,

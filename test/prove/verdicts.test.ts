@@ -20,7 +20,7 @@ import {
 } from "../../src/compiler/prove/index.js";
 import { allowedLengths } from "../../src/compiler/prove/claims.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
-import { isAll } from "../scope.js";
+import { isAll, some } from "../scope.js";
 
 const FOLDER = "test/prove/verdicts";
 
@@ -69,9 +69,10 @@ function verdictOf(claims: Claims): Verdict {
 
 for (const verdict of ["wrong", "limited", "unknown", "proved"] as const)
   describe(verdict, () => {
-    for (const file of readdirSync(`${FOLDER}/${verdict}`)
+    const files = readdirSync(`${FOLDER}/${verdict}`)
       .filter((name) => isAll || !LONG.has(name))
-      .sort())
+      .sort();
+    for (const file of some(files, 10))
       it(file, () => {
         const claims = proved(`${FOLDER}/${verdict}/${file}`);
         const said = findings(claims);
