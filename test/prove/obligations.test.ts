@@ -29,6 +29,25 @@ describe("divisors", () => {
   const divides = (divisor: string, rest: { of?: string; to?: string; where?: string } = {}): boolean =>
     open(element(`x[0] / (${divisor})`, rest)).some((o) => o.startsWith("divisor"));
 
+  it("are held against what is known where they stand, and not where an equal condition stood", () => {
+    const text = (
+      y: string,
+    ): string => `collective c(x: f32[n] local, w: f32[n] local) -> (y: f32[n] local, z: f32[n] local) {
+  for i in tiles(n) {
+    let c = x[i] < w[i]
+    ${y}
+    if c { z[i] = 1 / (x[i] - 5) } else { z[i] = 0 }
+  }
+}`;
+    const found = (y: string): string[] => open(text(y)).filter((o) => o.startsWith("divisor"));
+    const away = ["divisor f32 at 1 / (x[i] - 5)"];
+    expect(found("y[i] = 0")).toEqual(away);
+    expect(found("if w[i] < 3 { y[i] = where(x[i] < w[i], 1.0, 2.0) } else { y[i] = 0 }")).toEqual(away);
+    expect(
+      open(text("y[i] = 0").replace("if c {", "if x[i] < w[i] and x[i] < 3 {")).some((o) => o.startsWith("div")),
+    ).toBe(false);
+  });
+
   it.each([
     ["1 + x[i] * x[i]", false],
     ["x[i] * x[i]", true],
@@ -57,6 +76,22 @@ describe("divisors", () => {
     ["where(x[i] > 0, 2.0, -3.0) * 0.5", false],
     ["where(x[i] > 0, 1e-30, -1.0) * 1e-30", true],
     ["1 / where(x[i] > 0, 1e-30, -2.0)", false],
+    // Each side is chosen where the condition is so.
+    ["where(x[i] < 1e-30, 1e-30, x[i])", false],
+    ["where(x[i] < 0, 1e-30, x[i])", true],
+    ["where(x[i] > 1e-30, x[i], 1e-30)", false],
+    ["where(x[i] > 1e-30, 1e-30, x[i])", true],
+    ["where(x[i] != 0, x[i], 1)", false],
+    ["where(x[i] == 0, x[i], 1)", true],
+    ["where(x[i] > 2 or x[i] < -3, x[i], 1.0)", true],
+    ["where(x[i] > -3 and x[i] < -2, x[i], 1.0)", false],
+    ["where(x[i] < 2 or x[i] > 3, 1.0, x[i])", false],
+    ["where(x[i] < 2 and x[i] > -1, 1.0, x[i])", true],
+    ["where(x[i] > x[0], 1.0, where(x[i] < 2, 2.0, x[i]))", false],
+    ["where(x[i] < 2, 2.0, where(x[i] > 9, 9.0, x[i]))", false],
+    ["where(x[i] < 2, 2.0, where(x[i] > 9, -9.0, x[i])) + 9", true],
+    ["where(x[i] < 2, 2.0, where(x[i] > x[0], 9.0, x[i]))", false],
+    ["where(x[i] > 2, 2.0, where(x[i] > 9, 9.0, x[i]))", true],
     ["exp(x[i]) - exp(x[0])", true],
     ["sum(p in ranks) where(x@p[i] > 0, 1.0, 2.0)", false],
     ["sum(p in ranks) where(x@p[i] > 0, 1.0, 0.0)", true],

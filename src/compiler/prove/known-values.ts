@@ -6,7 +6,7 @@ import { scalarOf } from "../ir/types.js";
 import { isFloat } from "../types/dtype.js";
 import { EXACT, type Exactness } from "./exactness.js";
 import { evaluate, type Known } from "./interval-arithmetic.js";
-import { allOf, type Interval, interval, overlap, SMALLEST_F32, UNLIMITED } from "./intervals.js";
+import { allOf, hull, type Interval, interval, overlap, SMALLEST_F32, UNLIMITED } from "./intervals.js";
 
 /** That the value of a number lies somewhere. */
 type Fact = readonly [number: number, at: Interval];
@@ -22,7 +22,9 @@ export class KnownValues {
   /** What makes values of indices alone. */
   private readonly ofIndices = new Map<Value, Op>();
   /** What comparisons say, by their numbers. */
-  private readonly conditions = new Map<number, { readonly yes: Fact[]; readonly no: Fact[] }>();
+  private readonly conditions = new Scoped<{ readonly yes: readonly Fact[]; readonly no: readonly Fact[] }>();
+  /** The two that a select has chosen between, as they are where they are chosen, by its number. */
+  private readonly choices = new Scoped<readonly [Known, Known]>();
 
   private readonly kinds = new Map<Op, string>();
   /** What `of` has found under the facts at hand: indices are made of indices, which would be gone through once for each path. */
@@ -131,6 +133,37 @@ export class KnownValues {
     this.conditions.set(this.of(op.results[0]!).number, { yes: facts(fn), no: facts(OPPOSITE[fn]) });
   }
 
+  /** Notes what a condition says that is made of two: both of them, where only one way leads there. */
+  joined(op: Op, fn: "and" | "or", a: Known, b: Known): void {
+    const holds = fn === "and";
+    const both = [...this.follows(a, holds), ...this.follows(b, holds)];
+    // Where one of them is known, the other decides.
+    const isOpen = (x: Known): boolean => x.at.lo !== x.at.hi;
+    const other = isOpen(a) ? (isOpen(b) ? [] : this.follows(a, !holds)) : this.follows(b, !holds);
+    const [yes, no] = holds ? [both, other] : [other, both];
+    this.conditions.set(this.of(op.results[0]!).number, { yes, no });
+  }
+
+  /** The values that a select chooses between, where its condition holds and where it does not. */
+  chosen(condition: Known, b: Known, c: Known): readonly [Known, Known] {
+    return [this.under(b, this.follows(condition, true)), this.under(c, this.follows(condition, false))];
+  }
+
+  /** Notes what a select has chosen between. */
+  chose(op: Op, b: Known, c: Known): void {
+    this.choices.set(this.of(op.results[0]!).number, [b, c]);
+  }
+
+  private under(x: Known, facts: readonly Fact[]): Known {
+    if (x.number < 0 || facts.length === 0) return x;
+    const own = facts.filter(([number]) => number === x.number);
+    const at = own.reduce((at, [, fact]) => overlap(at, fact), x.at);
+    const choice = this.choices.get(x.number);
+    if (choice === undefined) return { ...x, at };
+    const [b, c] = choice.map((k) => this.under(k, facts).at) as [Interval, Interval];
+    return { ...x, at: overlap(at, hull(b, c)) };
+  }
+
   /** What follows from a condition. */
   follows(condition: Known, holds: boolean): readonly Fact[] {
     const facts = this.conditions.get(condition.number);
@@ -145,11 +178,41 @@ export class KnownValues {
       this.facts.set(number, known === undefined ? at : overlap(known, at));
     }
     this.found.clear();
+    this.conditions.open();
+    this.choices.open();
     body();
+    this.choices.close();
+    this.conditions.close();
     this.found.clear();
     for (const [number, at] of before.reverse())
       if (at === undefined) this.facts.delete(number);
       else this.facts.set(number, at);
+  }
+}
+
+/** What is known by numbers of values. What is found where something is assumed is forgotten behind it: an equal value outside may be more. */
+class Scoped<T> {
+  private readonly values = new Map<number, T>();
+  private readonly before: (readonly [number: number, value: T | undefined])[] = [];
+  private readonly scopes: number[] = [];
+
+  get(number: number): T | undefined {
+    return this.values.get(number);
+  }
+
+  set(number: number, value: T): void {
+    if (this.scopes.length > 0) this.before.push([number, this.values.get(number)]);
+    this.values.set(number, value);
+  }
+
+  open(): void {
+    this.scopes.push(this.before.length);
+  }
+
+  close(): void {
+    for (const [number, value] of this.before.splice(this.scopes.pop()!).reverse())
+      if (value === undefined) this.values.delete(number);
+      else this.values.set(number, value);
   }
 }
 

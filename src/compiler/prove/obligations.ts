@@ -361,8 +361,10 @@ class Walk {
   // -- arithmetic ---------------------------------------------------------------------------------------------------
 
   private scalar(op: Op): void {
-    const operands = op.operands.map((v) => this.of(v));
-    const [a, b] = operands as [Known, Known];
+    const [a, b, c] = op.operands.map((v) => this.of(v)) as [Known, Known, Known];
+    const { values } = this;
+    const isChosen = op.name === "select";
+    const operands = isChosen ? [a, ...values.chosen(a, b, c)] : op.operands.map((v) => this.of(v));
     const fn = op.attributes["fn"];
     const isDifference = op.name === "binary" && fn === "sub" && isFloat(scalarOf(op.results[0]!.type));
     const equal = isDifference ? belowGreatest(a, b, this.values.numbered) : null;
@@ -380,6 +382,8 @@ class Walk {
     if ((op.name === "cast" || op.name === "binary") && scalarOf(op.operands[0]!.type) === "index")
       this.values.madeOfIndices(op);
     if (op.name === "compare") this.values.compared(op, fn as Comparison, a, b);
+    if (isChosen) values.chose(op, operands[1]!, operands[2]!);
+    if (op.name === "binary" && (fn === "and" || fn === "or")) values.joined(op, fn, a, b);
     if (isTruth(op)) this.values.compared(op, "ne", a, KNOWN_ZERO);
   }
 
