@@ -244,3 +244,65 @@ describe("stores to what the same loop touches again", () => {
     }
   });
 });
+
+describe("a rank that hands on what it waits for", () => {
+  const source = "if rank > 0 { wait rank - 1 } else { for i in tiles(n) { y[i] = x[i] } }";
+  const send = "for i in tiles(n) { y@(rank + 1)[i] = y[i] }";
+  const chain = (body: string): string => `collective chain(x: T[n] on(0)) -> y: T[n] replicated { ${body} }`;
+  const CHAIN = chain(`${source} if rank < world - 1 { ${send} signal rank + 1 }`);
+  const CONVERTED = `collective both(x: T[n] on(0), z: T[n] partial(sum)) -> (s: T[n] replicated, y: T[n] replicated) {
+    s = all_reduce(z)
+    ${source}
+    if rank < world - 1 { ${send} signal rank + 1 }
+  }`.replace(" {", " ensures y[i] == x@0[i] {");
+
+  function expectRight(compiled: ReturnType<typeof compile>): void {
+    const { kernel, manifest, source: file } = compiled;
+    const group = new CpuGroup(kernel!, manifest!, { source: file, detectUnwritten: true });
+    for (const n of [5, 100]) {
+      const data = makeInputs(manifest!, { n }, n);
+      group.run(data, { n });
+      expect(checkOutputs(manifest!, { n }, data, data)).toMatchObject({ correct: true, unspecified: [] });
+    }
+  }
+
+  it.each([
+    ["signals where it sends", CHAIN],
+    ["signals below", chain(`${source} if rank < world - 1 { ${send} } if rank < world - 1 { signal rank + 1 }`)],
+    [
+      "does so piece by piece",
+      chain(`for k in 0..3 {
+        let a = n * k / 3  let b = n * (k + 1) / 3
+        ${source.replace("(n)", "(a..b)")} if rank < world - 1 { ${send.replace("(n)", "(a..b)")} signal rank + 1 }
+      }`),
+    ],
+  ])("and %s sends it as it is written", (_, text) => {
+    for (const mapping of [BARRIERS, PACKETS]) expectRight(compile(text, { ranks: 4, dtype: "f32", mapping }));
+  });
+
+  it("does so in each kernel of a program", () => {
+    const { variants } = compile(CONVERTED, { ranks: 3, dtype: "f32" });
+    for (const { compiled } of variants) expectRight(compiled);
+  });
+
+  it("sends it to a box where each wait stands below its signal", () => {
+    const text = `collective hand(x: T[n] local) -> y: T[n] local ensures y[i] == x@((rank - 2) % world)[i] {
+      scratch a: T[2, n]
+      let next = (rank + 1) % world
+      for i in tiles(n) { a@next[0, i] = x[i] }
+      signal next
+      wait (rank - 1) % world
+      for i in tiles(n) { a@next[1, i] = a[0, i] }
+      signal next
+      wait (rank - 1) % world
+      for i in tiles(n) { y[i] = a[1, i] }
+    }`;
+    expect(transfersOf(at(text, "raise-products", {})).map(({ refusal }) => refusal)).toEqual([null, null]);
+    for (const mapping of [BARRIERS, PACKETS]) expectRight(compile(text, { ranks: 4, dtype: "f32", mapping }));
+  });
+
+  it("sends it in no message", () => {
+    const { diagnostics } = compile(CHAIN, { ranks: 3, dtype: "f32", mapping: { ranksPerDomain: 1 } });
+    expect(diagnostics.map(({ message }) => message).join()).toContain("is for a signal that is not above it");
+  });
+});

@@ -18,7 +18,7 @@ import { printKernel } from "../../src/compiler/ir/print.js";
 import { passOptions } from "../../src/compiler/options.js";
 import { messageProblems } from "../../src/compiler/program/message-order.js";
 import { beyondReach, type KernelStep, stepsOf } from "../../src/compiler/program/steps.js";
-import { CpuFault } from "../../src/runtime/cpu/index.js";
+import { CpuFault, runHostile } from "../../src/runtime/cpu/index.js";
 import { EmulatedGroup } from "../../src/runtime/group-cpu.js";
 import { isAll } from "../scope.js";
 import { rejection } from "../runtime/helpers.js";
@@ -315,5 +315,29 @@ describe("on emulated ranks", () => {
   it("tensors of a program with messages need no symmetric memory between hosts of one GPU", () => {
     expect(compiledFor("all_reduce/two_shot", SINGLES).manifest!.symmetric).toEqual([]);
     expect(compiledFor("all_reduce/two_shot", PAIRS).manifest!.symmetric).toEqual(["y"]);
+  });
+
+  describe("what nobody has written of an outbox is sent as that", () => {
+    const hostile = (loop: string): string | undefined => {
+      const text = `collective f(x: T[n] local) -> y: T[n] local {
+        scratch s: T[n]
+        for i in tiles(n) { y[i] = 0 }
+        ${loop}
+      }`;
+      const mapping = { ...PROOF_MAPPING, ranksPerDomain: 1 };
+      const { kernel, manifest } = compile(text, { ranks: 3, dtype: "bf16", mapping });
+      return runHostile(kernel!, manifest!, { dims: { n: 107 }, schedules: 2, seed: 0 }).failure?.message;
+    };
+
+    it.each([
+      ["loaded by some elements", "for i in tiles(n) { if i % 3 == 1 { y[i] = x@0[i / 2] } }"],
+      ["stored by some elements", "for i in tiles(n) { if i % 3 == 1 { y@((rank + 1) % world)[i] = x[i] } }"],
+    ])("and is not missed where it is %s", (_, loop) => expect(hostile(loop)).toBeUndefined());
+
+    it("and is missed by who loads it", () => {
+      const loop = `for i in tiles(n) { if i % 3 == 1 { s@((rank + 1) % world)[i] = x[i] } }
+        for i in tiles(n) { y[i] = s[i] }`;
+      expect(hostile(loop)).toContain("of 's' is read but was never written");
+    });
   });
 });

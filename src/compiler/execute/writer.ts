@@ -38,6 +38,8 @@ export class Writer {
   readonly steering: Steering;
   private readonly opNumbers = new Map<Op, number>();
   private readonly forms = new Map<Value, readonly Form[]>();
+  /** Of what messages have loaded, texts of whether somebody has written it, lane by lane. */
+  readonly sent = new Map<Value, readonly string[]>();
   /** Names that are computed once as a block starts. */
   private readonly constants = new Map<string, string>();
   private readonly functions: string[] = [];

@@ -147,9 +147,11 @@ export class Builder {
     return sameType(type, a.type) ? a : this.value("cast", [a], {}, type);
   }
 
-  load(buffer: string, indices: readonly Value[], type: Type, peer: Value | null = null): Value {
+  /** @param isSent whether it is a message's */
+  load(buffer: string, indices: readonly Value[], type: Type, peer: Value | null = null, isSent = false): Value {
     const operands = peer === null ? indices : [peer, ...indices];
-    return this.value("load", operands, peer === null ? { buffer } : { buffer, remote: true }, type);
+    const message = isSent ? { message: true } : {};
+    return this.value("load", operands, { buffer, ...(peer === null ? {} : { remote: true }), ...message }, type);
   }
 
   store(buffer: string, value: Value, indices: readonly Value[], peer: Value | null = null): void {

@@ -5,7 +5,7 @@
  * is free, and one after that its elements have arrived, between just the ranks that send and receive: what the stream of each rank says
  * of a message, in words that the proof of a kernel knows. So does one of each rank alone at a `message_wait`, where a kernel ends. derive-sync has counted on those between ranks for nothing else.
  */
-import { type Kernel, type Op } from "../ir/module.js";
+import { type Kernel, type Op, type Region } from "../ir/module.js";
 import { RankPairs } from "../ir/rank-pairs.js";
 import { AccessCollector } from "./support/accesses.js";
 import { Definitions } from "./support/analysis.js";
@@ -36,7 +36,16 @@ export function expandMessages(kernel: Kernel): Kernel {
         senders.add(rank, owner);
         receivers.add(owner, rank);
       }
-    return [barrier(receivers), ...op.regions[0]!.ops, barrier(senders)];
+    return [barrier(receivers), ...marked(op.regions[0]!).ops, barrier(senders)];
   });
   return { ...whole, body: { arguments: [], ops } };
+}
+
+/** The loops of a message, whose loads say that they are one's: what nobody has written to an outbox is sent, too. */
+function marked({ arguments: args, ops }: Region): Region {
+  const mark = (op: Op): Op => {
+    const attributes = op.name === "load" ? { ...op.attributes, message: true } : op.attributes;
+    return { ...op, attributes, regions: op.regions.map(marked) };
+  };
+  return { arguments: args, ops: ops.map(mark) };
 }

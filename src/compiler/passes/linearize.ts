@@ -42,7 +42,7 @@ export function linearize(kernel: Kernel): Kernel {
           : plus(linear(indices.map((index) => [index])), null);
     const to = peer === null ? null : values.get(peer);
     if (op.name === "store") b.store(name, values.get(value!), [at], to);
-    else values.set(op.results[0]!, b.load(name, [at], op.results[0]!.type, to));
+    else values.set(op.results[0]!, b.load(name, [at], op.results[0]!.type, to, op.attributes["message"] === true));
     return true;
   });
   return { ...kernel, body: { arguments: [], ops: build.ops } };

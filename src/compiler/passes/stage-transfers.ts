@@ -12,8 +12,8 @@
  * belongs (2×H200, 2026-11: all_reduce of 64 KiB 3.4 → 2.8 µs, of 4 MiB 16.6 → 14.5).
  *
  * Nothing changes what is computed, or in which order: every element is moved once more. It takes that where an access goes
- * does not depend on data, so that the other side can follow it. An access that does not qualify stays as it is, and
- * `transfersOf` says why.
+ * does not depend on data, so that the other side can follow it, and where nobody waits meanwhile for what comes behind the nest
+ * (`support/open-waits.ts`). An access that does not qualify stays as it is, and `transfersOf` says why.
  */
 import { Builder } from "../ir/builder.js";
 import { type Attributes, type Buffer, bufferOf, freshName, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js"; // prettier-ignore
@@ -24,6 +24,7 @@ import type { PassOptions } from "./options.js";
 import { Definitions, rankVarying } from "./support/analysis.js";
 import { IterationOrder } from "./support/iteration-order.js";
 import { accessesIn, isAllRanks, type Placed, type Step, tripCount } from "./support/nests.js";
+import { OpenWaits } from "./support/open-waits.js";
 import { OtherRank, Refused } from "./support/other-side.js";
 import { flattened, forOthers, leadOf, type Staged, StagedNest } from "./support/staged-nest.js";
 import { MOST_PACKET_BYTES } from "./support/vector-lanes.js";
@@ -67,6 +68,7 @@ class Staging {
   readonly definitions: Definitions;
   readonly varying: ReadonlySet<Value>;
   readonly build: Builder;
+  private readonly waits: OpenWaits;
 
   constructor(
     readonly kernel: Kernel,
@@ -74,6 +76,7 @@ class Staging {
   ) {
     this.definitions = new Definitions(kernel);
     this.varying = rankVarying(kernel);
+    this.waits = new OpenWaits(kernel, this.definitions);
     this.build = new Builder(kernel.body.ops[0]?.span ?? { start: 0, end: 0 });
   }
 
@@ -164,6 +167,7 @@ class Staging {
   private plan(nest: Op, { access, path }: Placed, around: readonly Op[], order: IterationOrder): Staged {
     const name = text(access, "buffer");
     const { peer } = memoryOperands(access);
+    if (this.waits.areAt(nest)) throw new Refused("a wait above it, or in it, is for a signal that is not above it");
     const tiles = path.filter(({ op }) => op.attributes["map"] === "tiles");
     if (tiles.length !== 1) throw new Refused("it does not stand in one loop over tiles");
     if (path.some(({ op }) => op.attributes["map"] === "rows")) throw new Refused("rows belong to a block each");

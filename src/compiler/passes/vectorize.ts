@@ -220,6 +220,7 @@ class VectorBody {
           indices.map((i) => values.get(i)),
           type,
           peer === null ? null : values.get(peer),
+          op.attributes["message"] === true,
         ),
       );
     } else if (result !== undefined && definitionOf(op.name).effect === "pure" && this.isData(result)) {

@@ -106,11 +106,11 @@ export const at = (index: string, lane: number): string => (lane === 0 ? index :
 
 const OPAQUE: Form = { text: "OPAQUE", isKnown: false };
 
-/** Writes the loads of `lanes` elements; gives what was loaded. */
-export function readLanes(w: Writer, p: Place, lanes: number): (lane: number) => Form {
+/** Writes the loads of `lanes` elements; gives what was loaded. @param mustBeThere whether somebody must have written them */
+export function readLanes(w: Writer, p: Place, lanes: number, mustBeThere = true): (lane: number) => Form {
   observe(w, p, READ, lanes);
   if (!keeps(w, p.buffer)) return () => OPAQUE;
-  const record = written(w, p);
+  const record = mustBeThere ? written(w, p) : null;
   if (record !== null)
     for (let i = 0; i < lanes; i++) {
       const index = at(p.index, i);
@@ -119,13 +119,30 @@ export function readLanes(w: Writer, p: Place, lanes: number): (lane: number) =>
   return (i) => w.domain.load(w, p, i);
 }
 
-/** Writes the stores of `lanes` elements. */
-export function writeLanes(w: Writer, p: Place, lanes: number, value: (lane: number) => string): void {
+/** Writes which elements a message takes with it that somebody has written. */
+function sent(w: Writer, p: Place, lanes: number, value: Value): void {
+  const record = written(w, p);
+  if (record === null) return;
+  const lane = (i: number): string => w.variable("w", `${record}[${at(p.index, i)}]`);
+  w.sent.set(
+    value,
+    Array.from({ length: lanes }, (_, i) => lane(i)),
+  );
+}
+
+/** Writes the stores of `lanes` elements. @param known texts of whether somebody has written what is stored */
+export function writeLanes(
+  w: Writer,
+  p: Place,
+  lanes: number,
+  value: (lane: number) => string,
+  known?: readonly string[],
+): void {
   observe(w, p, WRITE, lanes);
   if (!keeps(w, p.buffer)) return;
   for (let i = 0; i < lanes; i++) w.domain.store(w, p, i, value(i));
   const record = written(w, p);
-  if (record !== null) for (let i = 0; i < lanes; i++) w.line(`${record}[${at(p.index, i)}]=1;`);
+  if (record !== null) for (let i = 0; i < lanes; i++) w.line(`${record}[${at(p.index, i)}]=${known?.[i] ?? "1"};`);
 }
 
 /** Writes that what may hold data is used as something else, which only real numbers can follow. */
@@ -150,7 +167,9 @@ export function load(w: Writer, op: OpOf<"load">): void {
     w.line(`if(f.products.length>0)M.faults.unwritten(f,${w.op(op)},${p.number},${p.owner},${p.index});`);
   if (role === "fragment" && w.domain.isSymbolic && w.domain.hasData)
     return w.define(result, (i) => ({ text: `V.element(M,f,${p.number},${at(p.index, i)})`, isKnown: false }));
-  const loaded = readLanes(w, p, lanes);
+  const isSent = op.attributes.message === true;
+  if (isSent) sent(w, p, lanes, result);
+  const loaded = readLanes(w, p, lanes, !isSent);
   if (keeps(w, p.buffer)) w.define(result, loaded);
   else w.bind(result, [loaded(0)]);
 }
@@ -165,5 +184,5 @@ export function store(w: Writer, op: OpOf<"store">): void {
   const lanes = lanesOf(value.type);
   const p = place(w, op, name, peer, indices, lanes);
   w.ran(op);
-  writeLanes(w, p, lanes, (i) => w.formOf(value, i)?.text ?? OPAQUE.text);
+  writeLanes(w, p, lanes, (i) => w.formOf(value, i)?.text ?? OPAQUE.text, w.sent.get(value));
 }

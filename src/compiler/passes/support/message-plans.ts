@@ -8,6 +8,7 @@ import { type Definitions } from "./analysis.js";
 import { areDisjoint, type Interval } from "./forms.js";
 import { scopesInside } from "./iterations.js";
 import { boundsOf, isAllRanks, type Step, tripCount } from "./nests.js";
+import { OpenWaits } from "./open-waits.js";
 import { Refused } from "./other-side.js";
 import { RankValues } from "./rank-values.js";
 import { isAskedAlike, loopOverPeers } from "./same-for-all.js";
@@ -21,6 +22,7 @@ const ROUND = 64;
 const UNEQUAL_LOOP = "the loop over the ranks that it goes to does not run equally often on all ranks";
 const ALL_RANKS_HELP =
   "go through all ranks, and let a condition say which are meant: 'sum(q in ranks) where(q < rank, …, 0)', or 'for q in ranks' and 'if q < rank'";
+const WAITS_HELP = "let a loop in order say which rank hands on what it has got, without signals and waits";
 
 /** An access to ranks beyond that no message can stand for. */
 export interface Refusal {
@@ -100,6 +102,7 @@ function loopsInside(path: readonly Step[]): readonly Op[] {
 
 export class Planner {
   private readonly buffers: Buffer[] = [];
+  private readonly waits: OpenWaits;
   private touched: { readonly nest: Op; readonly by: ReadonlyMap<Op, readonly Touched[]> } | null = null;
 
   constructor(
@@ -107,12 +110,16 @@ export class Planner {
     private readonly definitions: Definitions,
     /** Values that differ from rank to rank. */
     private readonly varying: ReadonlySet<Value>,
-  ) {}
+  ) {
+    this.waits = new OpenWaits(kernel, definitions);
+  }
 
   /** @throws Refused where no message can stand for the access */
   plan(nest: Op, access: Op, path: readonly Step[]): Plan {
     const { definitions } = this;
     const { world } = this.kernel;
+    if (this.waits.areAt(nest))
+      throw new Refused("a wait above it, or in it, is for a signal that is not above it", WAITS_HELP);
     this.requireOrder(nest, access, path);
     const peer = memoryOperands(access).peer!;
     const around = path.map(({ op }) => op).filter((op) => op.name !== "if");
