@@ -263,6 +263,17 @@ describe("the schema", () => {
     ["no graph", 7, /the graph: it must be an object/],
   ])("says what is wrong with %s", ([, value, message]) => expect(() => asGraph(value)).toThrow(message));
 
+  test("says so of what is no number, and of a vector that is to be transposed", () => {
+    const g = graph("f");
+    const x = g.input("x", "T", ["n"], "replicated");
+    expect(() => g.add(x, NaN)).toThrow("node 'add_1' takes NaN, which is no number of a graph");
+    g.output("y", g.transpose(x));
+    const { diagnostics } = compileGraph(g.build(), { ranks: 2, dtype: "f32" });
+    expect(diagnostics.map((d) => d.message)).toEqual([
+      "transpose does not fit: it swaps the last two dimensions, and the tensor has 1",
+    ]);
+  });
+
   test("has every operation of the language", () => {
     expect(Object.keys(GRAPH_OPS)).toEqual(
       expect.arrayContaining(["add", "matmul", "gelu", "all_to_all", "permute", "where", "max"]),

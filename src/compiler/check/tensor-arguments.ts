@@ -14,7 +14,7 @@ export function checkDim(e: Call, t: TensorType, c: Checking): number | null | u
   return undefined;
 }
 
-export function reportNoDimension(what: string, t: TensorType, e: Expression, c: Checking): null {
+function reportNoDimension(what: string, t: TensorType, e: Expression, c: Checking): null {
   const reason = `the tensor has ${t.shape.length} dimension${t.shape.length === 1 ? "" : "s"}`;
   const fix = `dimensions count from 0: the last is ${t.shape.length - 1}`;
   return c.report(diagnostic("bad-layout-argument", e.span, { layout: what, reason, fix }));

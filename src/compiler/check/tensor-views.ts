@@ -13,7 +13,7 @@ import { showExtent, showShape } from "./extents.js";
 import { gatherOf } from "./functions.js";
 import { concatHelp, concatLayout, nests, perAxis } from "./layout-rules.js";
 import type { Checking } from "./scope.js";
-import { checkDim, reportMissing, reportNoDimension } from "./tensor-arguments.js";
+import { checkDim, reportMissing } from "./tensor-arguments.js";
 import { reportDTypes } from "./tensor-elementwise.js";
 import { checkTensor, type Operand, type TensorContext, type TensorType } from "./tensors.js";
 
@@ -126,7 +126,11 @@ function transpose(e: Call, context: TensorContext): Operand {
   const t = operandOf(e, context);
   if (t === null) return null;
   const rank = t.shape.length;
-  if (rank < 2) return reportNoDimension("transpose", t, e, c);
+  if (rank < 2) {
+    const reason = `it swaps the last two dimensions, and the tensor has ${rank}`;
+    const fix = "leave it out: a vector is the same either way";
+    return c.report(diagnostic("bad-layout-argument", e.span, { layout: "transpose", reason, fix }));
+  }
   return reordered(t, swapLast(rank));
 }
 

@@ -1,4 +1,5 @@
 /** A typed builder of graphs: each method adds a node and returns it, for others to be made of. */
+import { UsageError } from "../../errors.js";
 import type { Layout } from "../types/layout.js";
 import { printLayout } from "../types/layout.js";
 import type { DType } from "../types/dtype.js";
@@ -82,9 +83,11 @@ export class GraphBuilder {
     return this;
   }
 
-  /** Any operation of `GRAPH_OPS`, by name. The methods below are this one, with types. */
+  /** Any operation of `GRAPH_OPS`, by name. The methods below are this one, with types. @throws UsageError for a number that is none */
   node(op: string, operands: readonly Operand[], extra: Extra = {}): GraphValue {
     const { id = this.fresh(op), ...attributes } = extra;
+    if (operands.some(Number.isNaN))
+      throw new UsageError(`node '${id}' takes NaN, which is no number of a graph`, "choose by a mask what is to stand there: 'where'"); // prettier-ignore
     this.ids.add(id);
     this.nodes.push({ id, op, inputs: operands.map((x) => (typeof x === "number" ? x : x.id)), ...attributes });
     return new GraphValue(id);
