@@ -175,7 +175,7 @@ export class CudaEmitter {
       this.mark(op);
       const turn = op.name === "ring_acquire" ? turnText(region.ops.slice(i), this) : null;
       if (turn !== null) return this.block(`if (${turn})`, () => region.ops.slice(i).forEach((o) => this.op(o)));
-      const end = endInTurns(op, region.ops.slice(i + 1), this);
+      const end = op.name === "for" ? endInTurns(op, region.ops.slice(i + 1), this) : null;
       if (end !== null) {
         turnsText(op, end, this);
         ended.add(end);

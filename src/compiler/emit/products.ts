@@ -267,11 +267,11 @@ export interface Turn {
 
 /**
  * The wait that ends the last stage of a loop whose stages may have their sums in turns: they are added up apart, in one part, and
- * the loop writes out two steps. With scales ptxas has too few registers for both (an H200, 512×4096×8192: 46.0 µs for 44.9). Null for all other ops.
+ * the loop writes out two steps. With scales ptxas has too few registers for both (an H200, 512×4096×8192: 46.0 µs for 44.9). Null for all other loops.
  * @param behind what follows
  */
 export function endInTurns(loop: Op, behind: readonly Op[], out: CudaEmitter): Op | null {
-  if (loop.name !== "for" || loop.attributes["map"] !== "serial" || loop.attributes["unroll"] !== 2) return null;
+  if (loop.attributes["map"] !== "serial" || loop.attributes["unroll"] !== 2) return null;
   const { ops } = loop.regions[0]!;
   const [product, ...more] = ops.filter((op) => op.name === "mma");
   if (product?.attributes["async"] !== true || more.length > 0 || "twin" in product.attributes) return null;

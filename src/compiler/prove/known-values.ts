@@ -137,9 +137,9 @@ export class KnownValues {
   joined(op: Op, fn: "and" | "or", a: Known, b: Known): void {
     const holds = fn === "and";
     const both = [...this.follows(a, holds), ...this.follows(b, holds)];
-    // Where one of them is known, the other decides.
-    const isOpen = (x: Known): boolean => x.at.lo !== x.at.hi;
-    const other = isOpen(a) ? (isOpen(b) ? [] : this.follows(a, !holds)) : this.follows(b, !holds);
+    // Where one of them says nothing, the other decides.
+    const isNeutral = ({ at: { lo, hi } }: Known): boolean => lo === hi && (lo !== 0) === holds;
+    const other = isNeutral(b) ? this.follows(a, !holds) : isNeutral(a) ? this.follows(b, !holds) : [];
     const [yes, no] = holds ? [both, other] : [other, both];
     this.conditions.set(this.of(op.results[0]!).number, { yes, no });
   }
