@@ -123,11 +123,8 @@ export function readLanes(w: Writer, p: Place, lanes: number, mustBeThere = true
 function sent(w: Writer, p: Place, lanes: number, value: Value): void {
   const record = written(w, p);
   if (record === null) return;
-  const lane = (i: number): string => w.variable("w", `${record}[${at(p.index, i)}]`);
-  w.sent.set(
-    value,
-    Array.from({ length: lanes }, (_, i) => lane(i)),
-  );
+  const marks = Array.from({ length: lanes }, (_, i) => w.variable("w", `${record}[${at(p.index, i)}]`));
+  w.sent.set(value, marks);
 }
 
 /** Writes the stores of `lanes` elements. @param known texts of whether somebody has written what is stored */
