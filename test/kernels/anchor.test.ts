@@ -22,7 +22,7 @@ interface Job {
   /** Element offset of every tensor, by bytes an element. */
   readonly offsets?: (bytes: number) => number[];
   readonly launches?: number;
-  /** It takes seconds: `npm test` has it with one number of ranks and one dtype, and with others the next such job. */
+  /** It takes seconds: `npm run test:long` has it with one number of ranks and one dtype, and with others the next such job. */
   readonly isLong?: boolean;
 }
 
