@@ -102,7 +102,11 @@ const nothing = (lines: readonly string[]): Stage => ({ lines, effect: (contents
 
 function statement(x: Context, contents: Contents, targets: readonly Held[]): Stage {
   const { c } = x;
-  switch (c.below(10)) {
+  switch (c.below(12)) {
+    case 4:
+      return oneByOne(fill(x, contents, c.pick(targets)));
+    case 5:
+      return relay(x, contents, c.pick(targets));
     case 6:
       return nothing(["barrier"]);
     case 7:
@@ -113,6 +117,56 @@ function statement(x: Context, contents: Contents, targets: readonly Held[]): St
     default:
       return fill(x, contents, c.pick(targets));
   }
+}
+
+const WAIT = "if rank > 0 { wait rank - 1 }";
+const SIGNAL = "if rank < world - 1 { signal rank + 1 }";
+
+/** Each rank begins when the one before it has ended. */
+function oneByOne({ lines, effect }: Stage): Stage {
+  return { lines: [WAIT, ...lines, SIGNAL], effect };
+}
+
+/** Rank 0 computes, and each rank gets it from the one before it: it fetches or is sent it, whole or in pieces. */
+function relay(x: Context, contents: Contents, target: Held): Stage {
+  if (target.hasRows) return fill(x, contents, target);
+  const { c } = x;
+  const { lines: head, value } = expression(x, contents, target);
+  const compute = [...head, `${target.name}[i] = ${value.body}`];
+  const pieces = c.below(4);
+  const k = x.fresh("k");
+  const range = pieces === 0 ? "tiles(n)" : `tiles(chunk(n, ${k}, ${pieces}))`;
+  const fetch = [
+    WAIT,
+    `for i in ${range} {`,
+    "  if rank == 0 {",
+    ...indented(indented(compute)),
+    "  } else {",
+    `    ${target.name}[i] = ${target.name}@(max(rank - 1, 0))[i]`,
+    "  }",
+    "}",
+    SIGNAL,
+  ];
+  const send = [
+    WAIT,
+    "if rank == 0 {",
+    `  for i in ${range} {`,
+    ...indented(indented(compute)),
+    "  }",
+    "}",
+    "if rank < world - 1 {",
+    `  for i in ${range} { ${target.name}@(rank + 1)[i] = ${target.name}[i] }`,
+    "  signal rank + 1",
+    "}",
+  ];
+  const lines = c.chance(0.5) ? fetch : send;
+  return {
+    lines: pieces === 0 ? lines : [`for ${k} in 0..${pieces} {`, ...indented(lines), "}"],
+    effect: (before) => {
+      const computed = value.meaning(before);
+      return new Map(before).set(target, (_, i, q) => computed("0", i, q));
+    },
+  };
 }
 
 /** Some stages several times over. They store to arrays that hold something before, and read what they stored. */

@@ -6,8 +6,8 @@
  * launch of this kernel used the scratch. A place that needs order gets it from the ranks of the earlier accesses, between
  * blocks of one number only where both accesses give each element to the same block. Then what turned out to be more than
  * needed is taken away, each time with a check of the whole: barriers, scopes, pairs. Where scratch in two copies saves a
- * trip between GPUs, it gets them (`support/rotation.ts`). Where the author's waits come before their signals, ranks meet above such waits
- * (`support/early-waits.ts`).
+ * trip between GPUs, it gets them (`support/rotation.ts`). Where the author's waits come before their signals, the ranks that wait stay behind
+ * (`support/laggards.ts`); if ranks then met in a circle with them, they meet above such waits.
  *
  * Of many domains, one stands for those that are like it while synchronisation is looked for: the first, the last, and the second
  * for all between. What is found is then checked in every domain, and one that lacks order stands for itself.
@@ -19,9 +19,10 @@ import { domainOf, isNear, sampleDomains } from "../machine/reach.js";
 import type { Sync } from "./support/order.js";
 import { distributeConditions, fuseConditions } from "./support/rank-conditions.js";
 import { rotatable, rotate } from "./support/rotation.js";
-import { type PlannedSync, rounded, SyncPlan } from "./support/sync-plan.js";
+import { type PlannedSync, rounded, type SyncChoices, SyncPlan } from "./support/sync-plan.js";
 import { type SyncDomain, SyncKernel } from "./support/sync-kernel.js";
-import { hasSync, SyncWalk } from "./support/sync-walk.js";
+import { hasSync } from "./support/sync-ops.js";
+import { type Missing, type Mode, SyncWalk } from "./support/sync-walk.js";
 
 export function deriveSync(input: Kernel): Kernel {
   const { kernel, origins } = distributeConditions(input);
@@ -45,9 +46,13 @@ function planOfAll(shared: SyncKernel): SyncPlan {
 }
 
 function lacksOrder(shared: SyncKernel, domain: SyncDomain, plan: SyncPlan): boolean {
-  const walk = new SyncWalk(shared, domain, plan, "probe");
+  return missingIn(shared, domain, plan, "probe").length > 0;
+}
+
+function missingIn(shared: SyncKernel, domain: SyncDomain, plan: SyncPlan, mode: Mode): readonly Missing[] {
+  const walk = new SyncWalk(shared, domain, plan, mode);
   walk.launches();
-  return walk.missing.length > 0;
+  return walk.missing;
 }
 
 /** A kernel, and the domains of it that stand for all. */
@@ -100,39 +105,50 @@ interface Priced {
 /** With scratch in two copies, and word of launches, where that is cheaper, and no more of it than it takes. */
 function bestPlan(followed: Followed): SyncPlan {
   const { kernel, packets } = followed.shared;
-  let best = planFor(followed, new Set());
+  const plain = planFor(followed, {});
+  // What is derived must not hang where what is written does not.
+  if (plain === null || plain.circles > 0) return (planForWaits(followed) ?? plain ?? planInStep(followed)).plan;
+  let best = plain;
   const isBetter = (other: Priced): boolean => other.cost < best.cost;
-  if (best.circles > 0) {
-    // What is derived must not hang where what is written does not.
-    const early = planFor(followed, new Set(), null, true);
-    return early.circles < best.circles ? early.plan : best.plan;
-  }
   if (best.cost > 0 && packets.size > 0) {
-    const told = planFor(followed, new Set(), RankPairs.all(kernel.world));
-    if (isBetter(told)) best = told;
+    const told = planFor(followed, { around: RankPairs.all(kernel.world) });
+    if (told !== null && isBetter(told)) best = told;
   }
   const candidates = best.cost > 0 ? rotatable(kernel) : [];
   if (candidates.length === 0) return best.plan;
   const { around } = best.plan;
-  const rotated = planFor(followed, new Set(candidates), around);
-  if (!isBetter(rotated)) return best.plan;
+  const rotated = planFor(followed, { rotated: new Set(candidates), around });
+  if (rotated === null || !isBetter(rotated)) return best.plan;
   best = rotated;
   for (const name of candidates.length > 1 ? candidates : []) {
-    const fewer = planFor(followed, new Set([...best.plan.rotated].filter((b) => b !== name)), around);
-    if (fewer.cost <= best.cost) best = fewer;
+    const fewer = planFor(followed, { rotated: new Set([...best.plan.rotated].filter((b) => b !== name)), around });
+    if (fewer !== null && fewer.cost <= best.cost) best = fewer;
   }
   return best.plan;
 }
 
-function planFor(
-  followed: Followed,
-  rotatedBuffers: ReadonlySet<string>,
-  around: RankPairs | null = null,
-  isEarly = false,
-): Priced {
+/** With ranks that meet above waits whose signals are below them; null if they would wait in a circle still. */
+function planForWaits(followed: Followed): Priced | null {
+  const early = planFor(followed, { isEarly: true });
+  return early?.circles === 0 ? early : null;
+}
+
+/** For what nothing else orders; if it hangs, `prove` says so. */
+function planInStep(followed: Followed): Priced {
+  const plan = planFor(followed, { isEarly: true, isInStep: true });
+  if (plan === null) throw new InternalCompilerError("derive-sync left accesses unordered");
+  return plan;
+}
+
+/** Null where no synchronisation at the places for it orders everything. */
+function planFor(followed: Followed, choices: SyncChoices): Priced | null {
   const { shared, domains } = followed;
-  const plan = new SyncPlan(rotatedBuffers, around, isEarly);
-  for (const domain of domains) new SyncWalk(shared, domain, plan, "place").launches();
+  const plan = new SyncPlan(choices);
+  for (const domain of domains) {
+    const walk = new SyncWalk(shared, domain, plan, "place");
+    walk.launches();
+    if (walk.missing.length > 0) return null;
+  }
   for (const { place, iteration, sync } of plan.all())
     plan.set(place, iteration, inReach(rounded({ ...sync, pairs: followed.forAll(sync.pairs) }), shared.kernel));
   minimise(followed, plan);
@@ -141,9 +157,7 @@ function planFor(
     walk.launches();
     return walk;
   });
-  const [left] = last.flatMap(({ missing }) => missing);
-  if (left !== undefined)
-    throw new InternalCompilerError(`derive-sync left unordered: ${left.conflict.map((a) => a.key).join(" and ")}`);
+  if (last.some(({ missing }) => missing.length > 0)) return null;
   const greatest = (of: "cost" | "circles"): number => Math.max(...last.map((walk) => walk[of]));
   return { plan, cost: greatest("cost"), circles: greatest("circles") };
 }
@@ -170,16 +184,29 @@ function minimise(followed: Followed, plan: SyncPlan): void {
     plan.set(place, iteration, before);
     return false;
   };
+  const sharingWithout = ({ place, iteration }: PlannedSync): RankPairs => {
+    const before = plan.get(place, iteration);
+    plan.set(place, iteration, undefined);
+    const found = domains.flatMap((domain) => missingIn(shared, domain, plan, "check"));
+    plan.set(place, iteration, before);
+    return found.reduce((all, { pairs }) => all.union(pairs), new RankPairs(shared.kernel.world));
+  };
   for (const planned of plan.all()) {
     if (isEnough(planned, undefined)) continue;
     const now = (): Sync => plan.get(planned.place, planned.iteration)!;
     const { pairs, isGrid } = now();
     if (isGrid) isEnough(planned, { pairs, isGrid: false });
-    for (const part of pairs.print() === "all" ? [] : partsOf(pairs, followed)) {
-      const { pairs: left, isGrid: scope } = now();
-      const fewer = lacking(left, part);
-      if (fewer.between > 0) isEnough(planned, { pairs: fewer, isGrid: scope });
-    }
+    const leaveOut = (parts: readonly RankPairs[]): void => {
+      for (const part of parts) {
+        const { pairs: left, isGrid: scope } = now();
+        const fewer = lacking(left, part);
+        if (fewer.between > 0) isEnough(planned, { pairs: fewer, isGrid: scope });
+      }
+    };
+    // Where ranks hand on what they get, one that waits for others than those it shares memory with waits for the end of the chain.
+    if (plan.isEarly) leaveOut([lacking(pairs, sharingWithout(planned))]);
+    if (plan.isEarly || pairs.print() !== "all") leaveOut(partsOf(pairs, followed));
+    if (plan.isEarly) leaveOut(singlePairs(now().pairs, followed));
   }
   for (const part of plan.around === null ? [] : [plan.around, ...partsOf(plan.around, followed)]) {
     const before: RankPairs | null = plan.around;
@@ -201,10 +228,14 @@ function partsOf(pairs: RankPairs, followed: Followed): RankPairs[] {
   if (steps !== null) return steps.map((c) => RankPairs.where(world, (from, to) => to === (from + c) % world));
   const masks = pairs.masks();
   if (masks !== null) return masks.map((c) => RankPairs.where(world, (from, to) => to === (from ^ c)));
+  return singlePairs(pairs, followed);
+}
+
+function singlePairs(pairs: RankPairs, followed: Followed): RankPairs[] {
   return pairs
     .list()
     .filter(([from]) => followed.has(from))
-    .map(([a, b]) => followed.forAll(RankPairs.where(world, (from, to) => from === a && to === b)));
+    .map(([a, b]) => followed.forAll(RankPairs.where(pairs.world, (from, to) => from === a && to === b)));
 }
 
 /** Where the end of a kernel is that does nothing. */

@@ -14,7 +14,7 @@ import { definitionOf } from "../ir/ops.js";
 import { type Access, AccessCollector, accessOf, mayConflict } from "./support/accesses.js";
 import { Definitions } from "./support/analysis.js";
 import { RankValues } from "./support/rank-values.js";
-import { hasSync } from "./support/sync-walk.js";
+import { hasSync } from "./support/sync-ops.js";
 
 /** Pairs of accesses that are looked at, at most: in kernels with more, messages stay where they are. */
 const MOST_PAIRS = 2_000_000;

@@ -8,14 +8,15 @@ import { walkKernel } from "../../ir/visit.js";
 import type { Definitions } from "./analysis.js";
 import { iterationsOf } from "./iterations.js";
 import { RankValues } from "./rank-values.js";
+import { isWord } from "./sync-ops.js";
 
 /** How many words there have been, by what they are and whom they go between. */
-type Words = ReadonlyMap<string, number>;
+type Counts = ReadonlyMap<string, number>;
 
 /** What a rank has said and heard before a nest, and at its end. */
 interface Passage {
-  readonly before: Words;
-  readonly behind: Words;
+  readonly before: Counts;
+  readonly behind: Counts;
 }
 
 export class OpenWaits {
@@ -54,17 +55,17 @@ export class OpenWaits {
 }
 
 /** How many signals of a rank there have been to the one that waits for it. */
-function signalsOf(word: string, by: (rank: number) => Words | undefined): number {
+function signalsOf(word: string, by: (rank: number) => Counts | undefined): number {
   return by(Number(word.split(" ")[1]))?.get(word.replace("await", "notify")) ?? 0;
 }
 
 /** Whether there have been signals for all waits of a rank. */
-function areHeard(words: Words, by: (rank: number) => Words | undefined): boolean {
+function areHeard(words: Counts, by: (rank: number) => Counts | undefined): boolean {
   return [...words].every(([word, n]) => !word.startsWith("await") || n <= signalsOf(word, by));
 }
 
 /** Whether a rank has waited in a loop just as often as others have signalled there, and others for it. */
-function areEven(words: Words, by: (rank: number) => Words | undefined): boolean {
+function areEven(words: Counts, by: (rank: number) => Counts | undefined): boolean {
   return [...words].every(([word, n]) => {
     const [name, from, to] = word.split(" ") as [string, string, string];
     if (name === "await") return n === signalsOf(word, by);
@@ -77,7 +78,7 @@ class Follower {
   /** Each time that the rank comes to the nest. */
   readonly passages: Passage[] = [];
   /** The words in an iteration of each loop of unknown length. */
-  readonly loops: Words[] = [];
+  readonly loops: Counts[] = [];
   /** Whether its words cannot be counted. */
   isUnclear = false;
   private words = new Map<string, number>();
@@ -146,11 +147,7 @@ class Follower {
   }
 }
 
-function isWord({ name }: Op): boolean {
-  return name === "notify" || name === "await";
-}
-
-function sum(a: Words, b: Words): Map<string, number> {
+function sum(a: Counts, b: Counts): Map<string, number> {
   const all = new Map(a);
   for (const [word, n] of b) all.set(word, (all.get(word) ?? 0) + n);
   return all;

@@ -11,8 +11,7 @@
  */
 import { RankPairs } from "../../ir/rank-pairs.js";
 import { type Access, accessOf, mayConflict } from "./accesses.js";
-
-type Ranks = bigint;
+import { bit, type Ranks, targetsOf } from "./rank-sets.js";
 
 /** What is known of accesses of one rank. */
 interface Group {
@@ -49,6 +48,12 @@ export interface Need extends Sync {
   readonly isUnderWay: boolean;
 }
 
+/** Numbers of the groups that a rank has seen, from blocks of the same number and from all. */
+export interface Arrival {
+  readonly near: ReadonlySet<number>;
+  readonly far: ReadonlySet<number>;
+}
+
 export class Order {
   /** By buffer and owner, so that only what may conflict is compared. */
   private pending = new Map<string, Map<string, Pending>>();
@@ -63,6 +68,8 @@ export class Order {
   private messages = 0;
   /** Where notifies and awaits can no longer be matched, an await orders nothing. */
   private isUnmatched = false;
+  /** Whether somebody keeps numbers of groups, as he who looks back at what a rank knew does. */
+  keepsNumbers = false;
 
   private readonly everybody: Ranks;
 
@@ -128,6 +135,11 @@ export class Order {
 
   get hasOpenNotifies(): boolean {
     return [...this.notified.values()].some((queue) => queue.length > 0);
+  }
+
+  /** Notifies of one rank to another that no await has taken; null where they cannot be matched. */
+  openNotifies(from: number, to: number): number | null {
+    return this.isUnmatched ? null : (this.notified.get(`${from}>${to}`)?.length ?? 0);
   }
 
   /** From here on no await is taken to match a notify. */
@@ -270,15 +282,34 @@ export class Order {
   }
 
   notify(from: number, to: number): void {
-    const knew = new Set<number>();
-    this.update((g, number) => {
-      const near = g.rank === from ? g.near | bit(from) : g.near;
-      if (((near | g.far) & bit(from)) !== 0n) knew.add(number);
-      return near === g.near ? g : { ...g, near };
-    });
+    const { near, far } = this.arrival(from);
     const queue = this.notified.get(`${from}>${to}`) ?? [];
-    queue.push(knew);
+    queue.push(new Set([...near, ...far]));
     this.notified.set(`${from}>${to}`, queue);
+  }
+
+  /** What a rank knows whose blocks have come to some synchronisation: each has met itself. */
+  arrival(rank: number): Arrival {
+    const [near, far] = [new Set<number>(), new Set<number>()];
+    this.update((g, number) => {
+      const met = g.rank === rank ? g.near | bit(rank) : g.near;
+      if ((met & bit(rank)) !== 0n) near.add(number);
+      if ((g.far & bit(rank)) !== 0n) far.add(number);
+      return met === g.near ? g : { ...g, near: met };
+    });
+    return { near, far };
+  }
+
+  /**
+   * A rank leaves a synchronisation that ranks come to one after the other: `sync` is the same for all that come together.
+   * @param tellers what those knew who tell it something there
+   */
+  leave(to: number, tellers: readonly Arrival[], isGrid: boolean): void {
+    this.update((g, number) => {
+      const isNear = tellers.some(({ near }) => near.has(number));
+      const isFar = tellers.some(({ far }) => far.has(number)) || (isGrid && isNear);
+      return { ...g, near: isNear ? g.near | bit(to) : g.near, far: isFar ? g.far | bit(to) : g.far };
+    });
   }
 
   await(to: number, from: number): void {
@@ -329,7 +360,7 @@ export class Order {
   /** What comes before all that any rank does next is forgotten. */
   private update(change: (group: Group, number: number) => Group): void {
     // What a notify knew is named by numbers of groups, which tell groups that are known alike apart.
-    const alike = this.hasOpenNotifies ? null : new Map<string, number>();
+    const alike = this.hasOpenNotifies || this.keepsNumbers ? null : new Map<string, number>();
     let areSomeForgotten = false;
     this.live = this.live.filter((number) => {
       const group = this.groups[number]!;
@@ -355,22 +386,3 @@ export class Order {
 /** Of one number's blocks, and of all; null where nothing is needed. */
 type Needs = readonly [ofBlock: Scope | null, ofGrid: Scope | null];
 type Scope = "block" | "grid";
-
-const BITS: Ranks[] = [];
-
-function bit(rank: number): Ranks {
-  return (BITS[rank] ??= 1n << BigInt(rank));
-}
-
-const knownTargets = new WeakMap<RankPairs, readonly Ranks[]>();
-
-/** Whom each rank tells. A plan is followed many times, and its pairs stay as they are. */
-function targetsOf(pairs: RankPairs): readonly Ranks[] {
-  let masks = knownTargets.get(pairs);
-  if (masks === undefined) {
-    const all = Array.from({ length: pairs.world }, () => 0n);
-    for (const [from, to] of pairs.list()) all[from]! |= bit(to);
-    knownTargets.set(pairs, (masks = all));
-  }
-  return masks;
-}

@@ -7,7 +7,7 @@ import { freshName, type Kernel, type Op, text, type Value } from "../../ir/modu
 import { INDEX } from "../../ir/types.js";
 import { copyOp, rewriteOps, Substitution, walkKernel } from "../../ir/visit.js";
 import { contractsIn } from "./contraction.js";
-import { hasSync } from "./sync-walk.js";
+import { hasSync } from "./sync-ops.js";
 
 /**
  * Scratch that may have two copies: all of its accesses stand in tile loops, and in none that a block works on as a whole,

@@ -14,19 +14,31 @@ export interface PlannedSync {
   readonly sync: Sync;
 }
 
+/** What a plan is made with. */
+export interface SyncChoices {
+  /** Scratch that successive launches have two copies of, one for every other launch. */
+  readonly rotated?: ReadonlySet<string>;
+  /** Pairs of which the second rank learns, by the end of a launch, that the first has begun it; null for none. */
+  readonly around?: RankPairs | null;
+  /** Whether ranks meet above waits whose signals are below them. */
+  readonly isEarly?: boolean;
+  /** Whether all ranks go on where one waits for a signal that is given further down: the wait then orders nothing. */
+  readonly isInStep?: boolean;
+}
+
 export class SyncPlan {
   private readonly places = new Map<Place, Map<string, Sync>>();
+  readonly rotated: ReadonlySet<string>;
+  around: RankPairs | null;
+  readonly isEarly: boolean;
+  readonly isInStep: boolean;
 
-  /**
-   * @param rotated scratch that successive launches have two copies of, one for every other launch
-   * @param around pairs of which the second rank learns, by the end of a launch, that the first has begun it
-   * @param isEarly whether ranks meet above waits whose signals are below them, and not below those waits
-   */
-  constructor(
-    readonly rotated: ReadonlySet<string> = new Set(),
-    public around: RankPairs | null = null,
-    readonly isEarly = false,
-  ) {}
+  constructor({ rotated, around, isEarly, isInStep }: SyncChoices = {}) {
+    this.rotated = rotated ?? new Set();
+    this.around = around ?? null;
+    this.isEarly = isEarly ?? false;
+    this.isInStep = isInStep ?? false;
+  }
 
   get(place: Place, iteration: string): Sync | undefined {
     return this.places.get(place)?.get(iteration);

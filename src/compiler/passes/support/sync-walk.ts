@@ -5,21 +5,28 @@
  * A loop with a constant number of iterations is followed iteration by iteration; its body's places for synchronisation then serve all
  * iterations. Others are walked until nothing changes. What no synchronisation can stand in, such as a tile loop or a condition
  * that differs from rank to rank, is one step.
+ *
+ * A rank that waits for a signal that is given further down stays behind (`laggards.ts`): what it does then comes after what is above
+ * that signal on the rank that gives it. Unless the plan has all ranks in step: then such a wait orders nothing.
  */
 import { InternalCompilerError } from "../../diagnostics/ice.js";
 import type { Op, Region } from "../../ir/module.js";
 import { RankPairs } from "../../ir/rank-pairs.js";
 import type { Access } from "./accesses.js";
-import { EarlyWaits } from "./early-waits.js";
 import { actingIterations, iterationsOf } from "./iterations.js";
-import { type Conflict, type Need, Order, type Sync } from "./order.js";
+import { Laggards, type Stop } from "./laggards.js";
+import { type Arrival, type Conflict, type Need, Order, type Sync } from "./order.js";
 import type { RankValues } from "./rank-values.js";
 import { otherName, type SyncDomain, type SyncKernel } from "./sync-kernel.js";
-import { both, costOf, type Place, sizeOf, type SyncPlan } from "./sync-plan.js";
+import { both, costOf, type Place, type PlannedSync, sizeOf, type SyncPlan } from "./sync-plan.js";
+import { hasSync, isWord, meaningOf, pairsOf } from "./sync-ops.js";
+import { sayings, type Words, wordsIn, wordsOf, wouldStay } from "./words.js";
 
 export interface Missing {
   readonly place: Place;
   readonly conflict: Conflict;
+  /** All pairs of ranks whose accesses lack order there. */
+  readonly pairs: RankPairs;
 }
 
 const MOST_ROUNDS = 16;
@@ -27,16 +34,19 @@ const MOST_ROUNDS = 16;
 const AROUND_COST = 1;
 
 /** `place` adds what is missing to the plan; `check` lists it; `probe` stops at the first. */
-type Mode = "place" | "check" | "probe";
+export type Mode = "place" | "check" | "probe";
 
 export class SyncWalk {
   readonly missing: Missing[] = [];
   /** Of the synchronisation in the last launch that was followed to its end. */
   cost = 0;
-  /** How often ranks meet in that launch in a circle with waits that are open. */
+  /** How often ranks are behind where all have to be there, as where they wait in a circle. */
   circles = 0;
   private order: Order;
-  private waits = new EarlyWaits();
+  private readonly laggards: Laggards;
+  /** Whether what is planned has grown where ranks had gone on already: they are followed once more. */
+  private isStale = false;
+  private isForced = false;
   /** Where in the loops around, as in `PlannedSync`. */
   private iteration = "";
   private isOdd = false;
@@ -51,6 +61,7 @@ export class SyncWalk {
     private readonly mode: Mode,
   ) {
     this.order = this.newOrder();
+    this.laggards = new Laggards(domain.ranks);
     this.around = plan.around;
   }
 
@@ -61,6 +72,17 @@ export class SyncWalk {
 
   /** Follows launches until one begins like an earlier one that had the same copies of scratch. */
   launches(): void {
+    do {
+      this.isStale = false;
+      this.order = this.newOrder();
+      this.around = this.plan.around;
+      this.laggards.clear();
+      this.circles = 0;
+      this.follow();
+    } while (this.isStale);
+  }
+
+  private follow(): void {
     const { kernel } = this.shared;
     const scratch = kernel.buffers.filter((b) => b.role === "scratch" || b.role === "packet").map((b) => b.name);
     const kept = new Set([...scratch, ...scratch.map(otherName)]);
@@ -73,18 +95,17 @@ export class SyncWalk {
       states.push(`${this.plan.size} ${this.order.key}`);
       if (states[round] === states[round - period]) return;
       this.cost = this.around === null ? 0 : AROUND_COST;
-      this.circles = 0;
-      this.waits.clear();
       this.sequence(kernel.body.ops, this.domain.values[round % this.shared.period]!);
+      this.gather();
       this.order.awaitMessages(0);
       this.settle(kernel.body, this.domain.callers, true);
-      if (this.missing.length > 0) return;
+      if (this.missing.length > 0 || this.isStale) return;
       this.order.nextLaunch(kept, this.around);
     }
   }
 
   private get isDone(): boolean {
-    return this.mode === "probe" && this.missing.length > 0;
+    return this.isStale || (this.mode === "probe" && this.missing.length > 0);
   }
 
   sequence(ops: readonly Op[], values: readonly RankValues[]): void {
@@ -93,20 +114,49 @@ export class SyncWalk {
       if (op.name === "barrier" && op.attributes["scope"] === "launch")
         this.around = pairsOf(op, this.shared.kernel.world);
       else if (op.name === "barrier") this.sync(meaningOf(op, this.shared.kernel.world));
-      else if (op.name === "notify" || op.name === "await") this.words(op, [[op, values]]);
+      else if (isWord(op)) this.words(op, wordsOf(op, values));
       else if (op.name === "message") this.message(op, values);
       else if (op.name === "message_wait") this.awaitMessages(op);
       else if (this.shared.isUniformLoop(op)) this.loop(op, values);
       else if (this.shared.isUniformIf(op)) this.branches(op, values);
-      else if (op.name === "if" && hasSync(op)) this.wordsIn(op, values);
+      else if (op.name === "if" && hasSync(op)) this.unevenWords(op, values);
       else if (op.regions.length > 0 || op.name === "load" || op.name === "store") this.step(op, values);
     }
   }
 
   private sync(sync: Sync): void {
-    this.order.sync(sync);
     this.cost += costOf(sync);
-    if (this.waits.areOpen && this.waits.areCircleWith(sync.pairs)) this.circles++;
+    if (!this.laggards.areThere) return this.order.sync(sync);
+    const { pairs, isGrid } = sync;
+    const arrivals = new Map<number, Arrival>();
+    this.come((rank) => arrivals.set(rank, this.order.arrival(rank)));
+    this.come((rank) => {
+      const tellers = this.domain.ranks.filter((from) => pairs.has(from, rank));
+      const came = tellers.flatMap((from) => arrivals.get(from) ?? []);
+      if (came.length < tellers.length && !this.isForced) return "stays";
+      return this.order.leave(rank, came, isGrid);
+    });
+  }
+
+  private come(stop: Stop): void {
+    this.order.keepsNumbers = true;
+    this.laggards.come(stop);
+    this.order.keepsNumbers = this.laggards.areThere;
+  }
+
+  /** Where all have to be there: those that are behind go on, whatever they wait for. */
+  private gather(): void {
+    if (!this.laggards.areThere || this.isStale) return;
+    this.circles++;
+    this.goOn();
+  }
+
+  private goOn(): void {
+    this.order.giveUpMatching();
+    this.isForced = true;
+    this.laggards.advance();
+    this.isForced = false;
+    this.order.keepsNumbers = false;
   }
 
   private planned(place: Place): void {
@@ -119,26 +169,57 @@ export class SyncWalk {
    * receives it. No message says anything of other memory, for one of no elements is not sent.
    */
   private message(op: Op, values: readonly RankValues[]): void {
+    this.gather();
     this.order.sync(this.shared.onStream);
     this.step(op, values);
     if (op.attributes["beside"] !== true) this.order.sync(this.shared.onStream);
   }
 
   private awaitMessages(op: Op): void {
+    this.gather();
     this.order.awaitMessages(op.attributes["pending"] as number);
     this.order.sync(this.shared.onStream);
   }
 
   private step(op: Op, values: readonly RankValues[]): void {
+    if (this.laggards.areThere) return this.eachRank(op, values);
+    const named = this.accessesOf(op, values);
+    this.settle(op, named, false);
+    if (op.name === "message" && op.attributes["beside"] === true) this.order.addMessages(named);
+    else this.order.add(named);
+  }
+
+  /** The same where ranks come to it one after the other. */
+  private eachRank(op: Op, values: readonly RankValues[]): void {
+    const { iteration } = this;
+    this.planned(op);
+    this.come((rank) => {
+      const own = values.filter((v) => v.rank === rank);
+      const named = this.accessesOf(op, own);
+      const need = this.order.need(named);
+      if (need !== null) this.lacks({ place: op, iteration }, need);
+      this.order.add(named);
+    });
+  }
+
+  /** What is planned grows if that helps; ranks that have gone on already are followed once more. */
+  private lacks({ place, iteration }: Omit<PlannedSync, "sync">, { conflict, ...need }: Need): void {
+    const planned = this.plan.get(place, iteration);
+    const grown = planned === undefined ? need : both(planned, need);
+    if (this.mode !== "place" || (planned !== undefined && sizeOf(grown) === sizeOf(planned)))
+      return void this.missing.push({ place, conflict, pairs: need.pairs });
+    this.plan.set(place, iteration, grown);
+    this.isStale = true;
+  }
+
+  private accessesOf(op: Op, values: readonly RankValues[]): readonly Access[] {
     const { rotated } = this.plan;
     const accesses = op.name === "message" ? this.ofMessage(op) : this.ofRanks(op, values);
     const { packets } = this.shared;
     const hasCopies = (a: Access): boolean => rotated.has(a.buffer) || packets.has(a.buffer);
     const named = this.isOdd ? accesses.map((a) => (hasCopies(a) ? this.shared.otherCopy(a) : a)) : accesses;
     this.shared.looks += named.length;
-    this.settle(op, named, false);
-    if (op.name === "message" && op.attributes["beside"] === true) this.order.addMessages(named);
-    else this.order.add(named);
+    return named;
   }
 
   private ofMessage(op: Op): readonly Access[] {
@@ -156,13 +237,14 @@ export class SyncWalk {
 
   /** Applies what is planned for a place, and more of it if these accesses need more. */
   private settle(place: Place, accesses: readonly Access[], isAfter: boolean): void {
+    if (this.isDone) return;
     const isMessage = !isAfter && "name" in place && place.name === "message";
     const need = (): Need | null => (isAfter ? this.order.needAfter(accesses) : this.order.need(accesses, isMessage));
     let planned = this.plan.get(place, this.iteration);
     const before = this.mode === "place" ? this.order.copy() : this.order;
     if (planned !== undefined) this.sync(planned);
     for (let more = need(); more !== null; more = need()) {
-      if (this.mode !== "place") return void this.missing.push({ place, conflict: more.conflict });
+      if (this.mode !== "place") return void this.missing.push({ place, ...more });
       if (more.isUnderWay) throw new InternalCompilerError(`what goes on beside messages touches what they do: ${more.conflict.map((a) => a.key).join(" and ")}`); // prettier-ignore
       const grown: Sync = planned === undefined ? more : both(planned, more);
       // Blocks of one number would do after what is planned, but it is all one synchronisation.
@@ -204,11 +286,13 @@ export class SyncWalk {
     const [body] = op.regions as [Region];
     const inside = values.map((v) => v.insideLoop(op)).filter((v) => v !== null);
     if (inside.length < values.length) return; // no rank takes an iteration: bounds are the same on all
+    this.gather();
     const iterations = iterationsOf(op, values[0]!, Infinity);
     if (this.order.hasOpenNotifies) this.order.giveUpMatching();
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const before = this.order.copy();
       this.within("/*", () => this.sequence(body.ops, inside));
+      this.gather();
       if (this.order.hasOpenNotifies) this.order.giveUpMatching();
       const after = this.order.copy();
       this.order.merge(before);
@@ -274,96 +358,47 @@ export class SyncWalk {
     this.planned(op);
     const condition = values[0]!.number(op.operands[0]!);
     if (condition !== null) return this.sequence(op.regions[condition !== 0 ? 0 : 1]!.ops, values);
-    const [before, open] = [this.order.copy(), this.waits.copy()];
+    this.gather();
+    const before = this.order.copy();
     this.sequence(op.regions[0]!.ops, values);
-    const [then, left] = [this.order, this.waits];
-    [this.order, this.waits] = [before, open];
+    this.gather();
+    const then = this.order;
+    this.order = before;
     this.sequence(op.regions[1]!.ops, values);
+    this.gather();
     this.order.merge(then);
-    this.waits.merge(left);
   }
 
   /** notify and await under a condition that differs from rank to rank, and nothing else. */
-  private wordsIn(op: Op, values: readonly RankValues[]): void {
-    const found: [Op, readonly RankValues[]][] = [];
-    for (const v of values) {
-      const condition = v.number(op.operands[0]!);
-      if (condition === null) return this.unclear(op, values);
-      for (const inner of op.regions[condition !== 0 ? 0 : 1]!.ops) {
-        if (inner.name !== "notify" && inner.name !== "await") return this.unclear(op, values);
-        found.push([inner, [v]]);
-      }
-    }
-    this.words(op, found);
-  }
-
-  private unclear(op: Op, values: readonly RankValues[]): void {
+  private unevenWords(op: Op, values: readonly RankValues[]): void {
+    const words = wordsIn(op, values);
+    if (words !== null) return this.words(op, words);
+    this.gather();
     this.order.giveUpMatching();
     this.step(op, values);
   }
 
-  /** In one step all ranks speak before any listens. */
-  private words(place: Op, ops: readonly [Op, readonly RankValues[]][]): void {
-    const said = ops.flatMap(([{ name, operands }, values]) =>
-      values.map((v) => ({ name, rank: v.rank, peer: v.number(operands[0]!) })),
-    );
-    this.meetBefore(place, said);
-    for (const name of SPOKEN)
-      for (const { rank, peer } of said.filter((word) => word.name === name))
-        if (peer === null) this.order.giveUpMatching();
-        else this.order[name](rank, peer);
-    this.waits = this.waitsAfter(said);
-  }
-
-  private waitsAfter(said: readonly Said[]): EarlyWaits {
-    const waits = this.waits.copy();
-    for (const { name, rank, peer } of said)
-      if (peer !== null && name === "notify") waits.signal({ from: rank, to: peer });
-    for (const { name, rank, peer } of said)
-      if (peer !== null && name === "await") waits.wait({ from: peer, to: rank });
-    return waits;
+  private words(place: Op, words: Words): void {
+    this.meetBefore(place, words);
+    for (const say of sayings(words, (rank, { name, peer }) => {
+      if (peer === null) return this.order.giveUpMatching();
+      if (name === "notify") return this.order.notify(rank, peer);
+      if (this.order.openNotifies(peer, rank) === 0 && !this.isForced) return "stays";
+      return this.order.await(rank, peer);
+    }))
+      this.come(say);
+    if (this.laggards.areThere && this.plan.isInStep) this.goOn();
   }
 
   /**
    * Where waits come before their signals, ranks that meet below may wait in a circle, so they meet here, if the plan asks for it. While
-   * a wait is open already, they would here, too.
+   * a rank is behind already, they would here, too.
    */
-  private meetBefore(place: Op, said: readonly Said[]): void {
+  private meetBefore(place: Op, words: Words): void {
     const { plan, iteration } = this;
     const isAsked = plan.isEarly && this.mode === "place" && plan.get(place, iteration) === undefined;
-    if (isAsked && !this.waits.areOpen && this.waitsAfter(said).areOpen)
+    if (isAsked && !this.laggards.areThere && wouldStay(words, this.domain.ranks, this.order))
       plan.set(place, iteration, { pairs: RankPairs.all(this.shared.kernel.world), isGrid: true });
     this.planned(place);
   }
-}
-
-/** What is said before what is heard. */
-const SPOKEN = ["notify", "await"] as const;
-
-/** A word of a rank to a peer, or one that it waits for. */
-interface Said {
-  readonly name: string;
-  readonly rank: number;
-  readonly peer: number | null;
-}
-
-export function hasSync(op: Op): boolean {
-  return ["barrier", "notify", "await"].includes(op.name) || op.regions.some((r) => r.ops.some(hasSync));
-}
-
-/** A barrier is met in many walks. */
-const knownPairs = new WeakMap<Op, RankPairs>();
-
-function pairsOf(barrier: Op, world: number): RankPairs {
-  let pairs = knownPairs.get(barrier);
-  if (pairs === undefined)
-    knownPairs.set(barrier, (pairs = RankPairs.parse(barrier.attributes["ranks"] as string, world)!));
-  return pairs;
-}
-
-function meaningOf(barrier: Op, world: number): Sync {
-  return {
-    pairs: pairsOf(barrier, world),
-    isGrid: barrier.attributes["scope"] === "grid",
-  };
 }
