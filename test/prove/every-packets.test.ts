@@ -48,6 +48,44 @@ describe("kernels that send packets", () => {
   });
 });
 
+describe("kernels that send parts of rows in packets", () => {
+  const SIZES = [[24, 24], [48, 72], [72, 408], [408, 72], [792, 1560]].map(([m, n]) => ({ m: m!, n: n! })); // prettier-ignore
+  const push = (row: string, column: string): string => `
+    collective push(x: T[m, n] sharded(0)) -> y: T[m, n] sharded(1) {
+      for p in ranks {
+        for i, j in tiles(shard(m, rank), shard(n, p)) {
+          y@p[i, j - shard(n, p).start] = x[${row}, ${column}]
+        }
+      }
+    }`;
+  const compiled = (text: string, ranks: number, mapping: CompileOptions["mapping"] = {}): Kernel => {
+    const { kernel } = compile(text, { ranks, dtype: "bf16", mapping: { ...PACKETS, ...mapping } });
+    expect(kernel!.buffers.some((b) => b.role === "packet")).toBe(true);
+    return kernel!;
+  };
+  const why = (kernel: Kernel): string | null => {
+    const claim = everyLength(kernel, SIZES, (dims) => proveAnswer(kernel, { dims }));
+    if (!claim.ordering.holds) return claim.ordering.reason;
+    return claim.answer.holds ? null : claim.answer.reason;
+  };
+  const RIGHT = push("i - shard(m, rank).start", "j");
+
+  it.each([2, 3, 4, 8])("hold for every length on %i ranks, as printed, too", (ranks) => {
+    expect(why(compiled(RIGHT, ranks))).toBe(null);
+    expect(why(compiled(RIGHT, ranks, { elementThreads: 512, elementBlocks: 132, busyBlocks: 132 }))).toBe(null);
+  });
+
+  it.each([
+    ["a row too far on", push("i - shard(m, rank).start + 1", "j"), "an index may leave 'x'"],
+    ["a column too far on", push("i - shard(m, rank).start", "j + 1"), "an index may leave 'x'"],
+    ["a column too far back", push("i - shard(m, rank).start", "j - 1"), "an index may leave 'x'"],
+    ["the columns of rank 0 for all", push("i - shard(m, rank).start", "j - shard(n, p).start"), /farther away/],
+    ["the rows the other way round", push("shard(m, rank).end - 1 - i", "j"), "rows are read backwards"],
+  ])("and not with %s", (_, text, reason) => {
+    expect(why(compiled(text, 4))).toMatch(reason);
+  });
+});
+
 const WHOLE = textOf("all_reduce/one_shot", "i64");
 const LANES = textOf("all_reduce/one_shot", "bf16");
 const TWO_SHOT = textOf("all_reduce/two_shot", "i64");

@@ -142,12 +142,15 @@ export class Coordinates {
     const lattice = latticeOf(place);
     if (lattice === null || !equal(lattice.by, columns)) return null;
     const { first, row, column, shift, by } = lattice;
-    const [moved, at] = [over(shift, by), parted(first, length)];
+    const [moved, at] = [over(this.lengths.inDims(shift), by), parted(first, length)];
     if (moved === null || at === null) return null;
     if (input.localShape.length === 1) return row.size === 0 && equal(column, ONE) ? [{ of: 1, more: first }] : null;
     const isWithin = (from: Form, to: Form): boolean =>
       isAtLeastZero(from, ranges) && isAtLeastZero(minus(length, to), ranges);
-    const [from, to] = [over(plus(start, shift), by), over(plus(end, shift), by)];
+    const [from, to] = [
+      over(this.lengths.inDims(plus(start, shift)), by),
+      over(this.lengths.inDims(plus(end, shift)), by),
+    ];
     const isCrossed = equal(row, ONE) && equal(column, length) && from !== null && to !== null;
     if (this.answer === "single" && isCrossed && isWithin(plus(at.rest, from), plus(at.rest, to)))
       return rowsAndColumns({ of: 1, more: at.whole }, { of: 0, more: plus(at.rest, moved) });

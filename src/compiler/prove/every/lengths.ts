@@ -10,10 +10,13 @@ import {
   equal,
   factors,
   type Form,
+  isAtLeastZero,
   isZero,
   keyOf,
   minus,
   plus,
+  product,
+  scaled,
   substituted,
   ZERO,
 } from "./forms.js";
@@ -22,6 +25,7 @@ import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
 import {
   type Counted,
+  greatestOf,
   movedPlace,
   over,
   placeInTurn,
@@ -126,10 +130,21 @@ export function namesOf({ kernel, units, expressions, isOfParts }: Program, with
   return [...kernel.dims, ...products];
 }
 
+/** A form with another in place of a multiple of one that it equals, if it has that multiple. */
+function exchanged(f: Form, one: Form, other: Form): Form {
+  const [key, n] = greatestOf(one);
+  const times = (f.get(key) ?? 0) / n;
+  const isWhole = (m: number): boolean => Number.isInteger(m * times);
+  if (times === 0 || ![...one.values(), ...other.values()].every(isWhole)) return f;
+  return plus(plus(f, one, -times), other, times);
+}
+
 /** One box of lengths. Every question that it cannot answer as a whole throws what to do with it. */
 export class Lengths {
   private readonly evaluation: Evaluation;
   readonly ends: Comparisons;
+  /** Products of dimensions that are taken for lengths of their own, and what the dimensions make of them. */
+  private readonly products: readonly { readonly length: Form; readonly whole: Form }[];
   /** Elements of buffers; slots of those of packets. */
   private readonly sizes = new Map<string, Form>();
   private readonly sources = new Map<readonly Source[], readonly Source[]>();
@@ -149,6 +164,16 @@ export class Lengths {
     readonly box: Box,
   ) {
     this.ends = new Comparisons(box.ranges);
+    this.products = [...box.names]
+      .map(([name, length]) => ({
+        length,
+        whole: dimsIn(name)
+          .map((d) => this.dim(d))
+          .reduce(product),
+        dims: dimsIn(name).length,
+      })) // prettier-ignore
+      .filter(({ dims, length, whole }) => dims > 1 && length.size > 0 && whole.size > 0)
+      .sort((a, b) => b.dims - a.dims);
     this.evaluation = new Evaluation(box.ranges, (e) => this.standIn(e));
   }
 
@@ -230,8 +255,18 @@ export class Lengths {
   /** A form over expressions, as one over the parameters of the box. */
   form(f: Form): Form {
     let made = this.forms.get(f);
-    if (made === undefined) this.forms.set(f, (made = this.one(this.made(f))));
+    if (made === undefined) this.forms.set(f, (made = this.one(this.inProducts(this.made(f)))));
     return made;
+  }
+
+  /** With lengths of their own for products of dimensions, as far as they divide: then it compares with what is counted by such a length. */
+  private inProducts(f: Form): Form {
+    return this.products.reduce((all, { length, whole }) => exchanged(all, whole, length), f);
+  }
+
+  /** With products of dimensions for lengths of their own, where it divides by dimensions. */
+  inDims(f: Form): Form {
+    return this.products.reduce((all, { length, whole }) => exchanged(all, length, whole), f);
   }
 
   /** One object for all equal forms: most of what is asked about them is then known by who they are. */
@@ -290,6 +325,21 @@ export class Lengths {
 
   sizeOf(buffer: string): Form {
     return this.sized(buffer, (shape) => productOf(shape));
+  }
+
+  /** How many rows a buffer has where one is so far from the next; null if that is not how its rows lie. */
+  rowsIn(buffer: string, row: Form): Form | null {
+    const { kernel, expressions } = this.program;
+    const [rows, ...columns] = kernel.buffers.find((b) => b.name === buffer)!.shape;
+    return equal(row, this.of(expressions.extent(productOf(columns)))) ? this.of(expressions.extent(rows!)) : null;
+  }
+
+  /** Whether so many elements are no more than there are in rows, as far as a product of dimensions shows it that is taken for a length of its own. */
+  isInRows(elements: Form, rows: Form, row: Form): boolean {
+    return this.products.some(({ length, whole }) => {
+      const times = ratio(whole, product(rows, row));
+      return times !== null && isAtLeastZero(minus(length, scaled(elements, times)), this.box.ranges);
+    });
   }
 
   /** Slots of a buffer of packets. */

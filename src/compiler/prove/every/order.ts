@@ -136,7 +136,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
 
 /**
  * From the least to the greatest element of what is read in rows, which lies inside the buffer. Between them lie elements that are not read: as if all
- * were, what is stored to any of them has to be ordered with it.
+ * were, what is stored to any of them has to be ordered with it. Of parts of rows that is the whole buffer, if they are of no more rows than it has.
  * @throws NotShown
  */
 function rowsRead(
@@ -162,7 +162,14 @@ function rowsRead(
   let [low, high] = [first, plus(first, product(column, minus(by, ONE)))];
   if (row.size > 0) {
     const [from, count] = [over(begin, by), over(length, by)];
-    if (from === null || count === null) throw new NotShown("a part of a row is read in another order", m.span);
+    if (from === null || count === null) {
+      const rows = lengths.rowsIn(buffer, row);
+      if (rows === null || !lengths.isInRows(plus(begin, length), rows, by))
+        throw new NotShown("a part of a row is read in another order", m.span);
+      require(low, leaves);
+      require(minus(minus(row, high), ONE), leaves);
+      return { start: ZERO, end: lengths.sizeOf(buffer) };
+    }
     low = plus(low, product(row, from));
     high = plus(high, product(row, minus(plus(from, count), ONE)));
   }

@@ -6,6 +6,7 @@ import {
   constantOf,
   divided,
   equal,
+  factors,
   type Form,
   isConstant,
   keyOf,
@@ -13,6 +14,7 @@ import {
   plus,
   product,
   scaled,
+  withoutFactors,
   ZERO,
 } from "./forms.js";
 
@@ -138,7 +140,11 @@ export function latticeOf({ apart, distance, rows, turns }: Place): Lattice | nu
 
 /** A form over another; null where nothing shows that it is a multiple. */
 export function over(f: Form, by: Form): Form | null {
-  if (by.size !== 1) return null;
+  if (by.size > 1) {
+    const all = parted(f, by);
+    return all === null || all.rest.size > 0 ? null : all.whole;
+  }
+  if (by.size === 0) return null;
   const whole = divided(f, by);
   return equal(product(whole, by), f) ? whole : null;
 }
@@ -150,13 +156,39 @@ export function ratio(f: Form, by: Form): number | null {
   return Number.isInteger(times) && times > 0 && equal(scaled(by, times), f) ? times : null;
 }
 
-/** A form as a multiple of another, and a rest in which no such multiple is left. */
+/** A form as a multiple of another, and a rest in which no such multiple is left; null where the other is nothing, or has no such multiples. */
 export function parted(f: Form, by: Form): { readonly whole: Form; readonly rest: Form } | null {
-  if (by.size !== 1) return null;
+  if (by.size > 1) return partedBySum(f, by);
+  if (by.size === 0) return null;
   const [[key, n]] = by as unknown as readonly [readonly [string, number]];
   const part = f.get(key) ?? 0;
   const whole = plus(divided(minus(f, new Map(part === 0 ? [] : [[key, part]])), by), constantFloor(part, n));
   return { whole, rest: minus(f, product(whole, by)) };
+}
+
+/** More steps than a division of what kernels are made of takes. */
+const MOST_STEPS = 64;
+
+/** Division of polynomials: what is left has less than the divisor of its greatest product of parameters. */
+function partedBySum(f: Form, by: Form): { readonly whole: Form; readonly rest: Form } | null {
+  const [lead, n] = greatestOf(by);
+  if (n <= 0) return null;
+  let [whole, rest] = [ZERO, f];
+  for (let step = 0; step < MOST_STEPS; step++) {
+    const open = [...rest].filter(([key, m]) => withoutFactors(key, lead) !== null && Math.floor(m / n) !== 0);
+    if (open.length === 0) return { whole, rest };
+    const [key, m] = greatestOf(new Map(open));
+    const times = new Map([[withoutFactors(key, lead)!, Math.floor(m / n)]]);
+    whole = plus(whole, times);
+    rest = minus(rest, product(times, by));
+  }
+  return null;
+}
+
+/** The product of the most parameters in a form, and how often it is there. */
+export function greatestOf(f: Form): readonly [key: string, n: number] {
+  const degree = (key: string): number => (key === "" ? 0 : factors(key).length);
+  return [...f].reduce((a, b) => (degree(b[0]) > degree(a[0]) ? b : a));
 }
 
 function constantFloor(a: number, b: number): Form {
