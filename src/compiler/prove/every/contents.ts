@@ -3,11 +3,12 @@ import type { Span } from "../../source.js";
 import { hasAxes, isHolder, leaderOf } from "../../types/mesh.js";
 import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
-import { equal, type Form, isZero, minus, ONE, type Ranges, ZERO } from "./forms.js";
+import { equal, type Form, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
-import { distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
+import { type Columns, distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
 import { demand, isAsked, NotShown } from "./conditions.js";
 import { bufferAt, TAKEN } from "./packets.js";
+import { areApart, rowsRead } from "./order.js";
 import type { Source } from "./pieces.js";
 import { hasOnePlaceTwice, type Region, Regions } from "./regions.js";
 
@@ -28,6 +29,8 @@ interface Held {
   readonly start: Form;
   readonly end: Form;
   readonly content: Content;
+  /** Which of these elements hold it, in whole rows; absent: all. What others of one interval hold, others say. */
+  readonly columns?: Columns;
 }
 
 /**
@@ -90,7 +93,7 @@ class Memory {
     };
     const write = ({ movement: m }: MovementPart, all: readonly Held[]): void => {
       const owner = m.owner < 0 ? unit.rank : m.owner;
-      for (const { start, end, content } of all) this.write(`${owner} ${m.buffer}`, start, end, content);
+      for (const held of all) this.write(`${owner} ${m.buffer}`, held, m.span);
       // What reads what was written now is made anew.
       for (const of of known.keys())
         if (of.some((s) => s.buffer === m.buffer && (s.owner < 0 ? unit.rank : s.owner) === owner)) known.delete(of);
@@ -109,8 +112,9 @@ class Memory {
   }
 
   /** What a movement stores, piece by piece. */
-  private madeIn({ movement: m, base, length, sources }: MovementPart, unit: Unit): readonly Held[] {
+  private madeIn(part: MovementPart, unit: Unit): readonly Held[] {
     const { lengths } = this;
+    const { movement: m, base, length, sources, columns } = part;
     // By offset in the movement; what each source holds there.
     let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
     for (const source of sources) {
@@ -118,11 +122,8 @@ class Memory {
       const distance = distanceOf(place);
       const owner = source.owner < 0 ? unit.rank : source.owner;
       if (distance === null) {
-        // Of an input alone, which holds what it held at first.
-        if (bufferAt(this.program.kernel, source.buffer).role !== "input")
-          throw new NotShown("elements of scratch are read in another order than they lie in", m.span);
-        const leaf = { input: source.buffer, owner, launch: unit.launch, place };
-        parts = parts.map((part) => ({ ...part, of: [...part.of, { text: "$0", leaves: [leaf] }] }));
+        const content = this.inRows(part, source, owner, unit.launch);
+        parts = parts.map((p) => ({ ...p, of: [...p.of, content] }));
         continue;
       }
       const start = lengths.sum(base, distance);
@@ -139,7 +140,25 @@ class Memory {
       start: lengths.sum(base, from),
       end: lengths.sum(base, to),
       content: made(m.text, of),
+      ...(columns === undefined ? {} : { columns }),
     }));
+  }
+
+  /** What a source holds that is read in another order: an input what it held at first, all else what lies there one way. */
+  private inRows(part: MovementPart, { buffer, place }: Source, owner: number, launch: number): Content {
+    if (bufferAt(this.program.kernel, buffer).role === "input")
+      return { text: "$0", leaves: [{ input: buffer, owner, launch, place }] };
+    const { span } = part.movement;
+    const { start, end } = rowsRead(this.lengths, part, buffer, place);
+    const [held, ...further] = this.read(buffer, owner, start, end, launch, span);
+    const distances = held?.content.leaves.map((leaf) => distanceOf(leaf.place)) ?? [];
+    if (held === undefined || further.length > 0 || held.columns !== undefined || distances.includes(null))
+      throw new NotShown("elements of scratch are read in another order than they lie in", span);
+    const leaves = held.content.leaves.map((leaf, i) => ({
+      ...leaf,
+      place: { ...place, distance: plus(place.distance, distances[i]!) },
+    }));
+    return { text: held.content.text, leaves };
   }
 
   private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
@@ -149,13 +168,19 @@ class Memory {
     }
     const found: Held[] = [];
     let at = start;
-    for (const held of this.held.get(`${owner} ${buffer}`) ?? []) {
+    const all = this.held.get(`${owner} ${buffer}`) ?? [];
+    for (const held of all) {
       // They lie in order, and no more is asked for than there are elements.
       if (found.length > 0 && equal(at, end)) break;
       const part = this.common(held, at, end);
       if (part === null) continue;
       if (!isZero(minus(part.start, at), this.ranges)) break;
-      found.push(part);
+      if (part.columns === undefined) found.push(part);
+      else {
+        const rows = this.wholeRows(all.filter((h) => isBeside(h, held)));
+        if (rows === null) break;
+        found.push(...rows);
+      }
       at = part.end;
     }
     const isWritten = isZero(minus(at, end), this.ranges);
@@ -163,21 +188,44 @@ class Memory {
     return found;
   }
 
+  /** Columns that are whole rows together, in their order; null where some lack. */
+  private wholeRows(columns: readonly Held[]): readonly Held[] | null {
+    const left = [...columns];
+    const found: Held[] = [];
+    for (let at: Form = ZERO; left.length > 0; at = found.at(-1)!.columns!.to) {
+      const next = left.findIndex((h) => isZero(minus(h.columns!.from, at), this.ranges));
+      if (next < 0) return null;
+      found.push(...left.splice(next, 1));
+    }
+    const { to, by } = found.at(-1)!.columns!;
+    return isZero(minus(by, to), this.ranges) ? found : null;
+  }
+
   /** The part of what is held that lies in an interval. */
   private common(held: Held, start: Form, end: Form): Held | null {
     const { ends } = this.lengths;
-    if (equal(held.start, start) && equal(held.end, end)) return { start, end, content: held.content };
+    if (equal(held.start, start) && equal(held.end, end)) return held;
     const from = ends.isAtMost(start, held.start) ? held.start : start;
     const to = ends.isAtMost(held.end, end) ? held.end : end;
-    return ends.isBelow(from, to) ? { start: from, end: to, content: held.content } : null;
+    if (!ends.isBelow(from, to)) return null;
+    if (held.columns !== undefined && !(equal(from, held.start) && equal(to, held.end)))
+      throw new NotShown("parts of columns are followed no further", NO_PLACE);
+    return { ...held, start: from, end: to };
   }
 
-  private write(key: string, start: Form, end: Form, content: Content): void {
+  private write(key: string, written: Held, span: Span): void {
     const { ends } = this.lengths;
+    const { start, end, columns } = written;
     const kept: Held[] = [];
     for (const held of this.held.get(key) ?? []) {
       if (this.common(held, start, end) === null) {
         kept.push(held);
+        continue;
+      }
+      if (columns !== undefined) {
+        if (!isBeside(held, written) || !this.isApartOrOne(held.columns!, columns))
+          throw new NotShown("columns are stored over what lies there in another way", span);
+        if (!equal(held.columns!.from, columns.from)) kept.push(held);
         continue;
       }
       if (ends.isBelow(held.start, start)) kept.push({ ...held, end: start });
@@ -185,8 +233,12 @@ class Memory {
     }
     let at = 0;
     while (at < kept.length && ends.isBelow(kept[at]!.start, start)) at++;
-    kept.splice(at, 0, { start, end, content });
+    kept.splice(at, 0, written);
     this.held.set(key, kept);
+  }
+
+  private isApartOrOne(a: Columns, b: Columns): boolean {
+    return areApart(a, b, this.lengths.ends) || (equal(a.from, b.from) && equal(a.to, b.to));
   }
 
   /** What each output holds after a launch, in places of the whole tensor. */
@@ -212,6 +264,7 @@ class Memory {
             ? answer.of(this.lengths, r).flatMap((region) => this.keyedIn(region, whole, launch, name))
             : whole.map((h) => ({
                 end: h.end,
+                ...(h.columns === undefined ? {} : { columns: h.columns }),
                 keys: this.isAmbiguous(h, o, r) ? null : [this.key(h, o, r, launch)],
               }));
         together.set(leader, [...(together.get(leader) ?? []), held]);
@@ -226,10 +279,17 @@ class Memory {
   /** Parts of one output as two ranks hold it, cut where either is. */
   private cutTogether(as: KeyedParts, bs: KeyedParts): KeyedParts {
     const { ends } = this.lengths;
-    const parts: { end: Form; keys: readonly string[] | null }[] = [];
+    const parts: { end: Form; keys: readonly string[] | null; columns?: Columns }[] = [];
     for (let i = 0, j = 0; i < as.length && j < bs.length;) {
       const [a, b] = [as[i]!, bs[j]!];
       const keys = a.keys === null || b.keys === null ? null : [...a.keys, ...b.keys];
+      if (a.columns !== undefined || b.columns !== undefined) {
+        if (!equal(a.end, b.end) || !areEqual(a.columns, b.columns))
+          throw new NotShown("ranks hold columns of which others are no columns", NO_PLACE);
+        parts.push({ ...a, keys });
+        [i, j] = [i + 1, j + 1];
+        continue;
+      }
       const isEnd = equal(a.end, b.end);
       const isA = isEnd || ends.isAtMost(a.end, b.end);
       const isB = isEnd || !isA || ends.isAtMost(b.end, a.end);
@@ -246,6 +306,7 @@ class Memory {
     return whole.flatMap((held) => {
       const part = this.common(held, region.start, region.end);
       if (part === null) return [];
+      if (part.columns !== undefined) throw new NotShown("regions of columns are not followed", NO_PLACE);
       const leaves = part.content.leaves.map(({ input, owner, launch: of, place }) => {
         const distance = distanceOf(place);
         const places = region.places.flatMap((p, i) =>
@@ -262,21 +323,21 @@ class Memory {
   }
 
   /** What is said may cancel where a row's number is a column's, whatever is held: so all inputs count. */
-  private isAmbiguous({ start, end }: Held, o: number, rank: number): boolean {
+  private isAmbiguous({ start, end, columns }: Held, o: number, rank: number): boolean {
     const { kernel } = this.program;
     const answer = answersOf(kernel)[o];
     const dims = kernel.outputs[o]!.localShape.length;
     const isOfBoth = answer === "single" || (answer === "local" && kernel.inputs.some((t) => t.localShape.length < dims)); // prettier-ignore
     if (!this.isProved || !isAsked("told apart") || !isOfBoth) return false;
-    return !this.coordinates(o, rank).tellsColumns(start, end);
+    return columns !== undefined || !this.coordinates(o, rank).tellsColumns(start, end);
   }
 
-  private key({ start, end, content }: Held, o: number, rank: number, launch: number): string {
+  private key({ start, end, content, columns }: Held, o: number, rank: number, launch: number): string {
     const output = this.program.kernel.outputs[o]!;
     const coordinates = this.coordinates(o, rank);
     const leaves = content.leaves.map((leaf) => {
       const input = this.program.kernel.inputs.find((t) => t.name === leaf.input)!;
-      const place = coordinates.textOf(input, leaf.owner, leaf.place, start, end);
+      const place = coordinates.textOf(input, leaf.owner, leaf.place, start, end, columns);
       if (place === null)
         throw new NotShown(`what '${output.name}' holds is of elements farther away, the longer tensors are`, NO_PLACE);
       return `${leaf.input}@${leaf.owner} ${place} ${launch - leaf.launch}`;
@@ -293,7 +354,22 @@ class Memory {
 }
 
 /** Part after part of an output, from its beginning to its end. Null is of what may be taken for another. */
-type KeyedParts = readonly { readonly end: Form; readonly keys: readonly string[] | null }[];
+type KeyedParts = readonly {
+  readonly end: Form;
+  readonly keys: readonly string[] | null;
+  readonly columns?: Columns;
+}[];
+
+/** Whether both are columns of the same rows. */
+function isBeside(a: Held, b: Held): boolean {
+  if (a.columns === undefined || b.columns === undefined || !equal(a.columns.by, b.columns.by)) return false;
+  return equal(a.start, b.start) && equal(a.end, b.end);
+}
+
+function areEqual(a: Columns | undefined, b: Columns | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  return equal(a.by, b.by) && equal(a.from, b.from) && equal(a.to, b.to);
+}
 
 /** Nothing in the source stands for it. */
 const NO_PLACE: Span = { start: 0, end: 0 } as Span;

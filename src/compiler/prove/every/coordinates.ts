@@ -5,9 +5,9 @@
 import type { SignatureTensor } from "../../manifest.js";
 import { productOf, sameExtent } from "../../types/extent.js";
 import { type Answer, outputRows, withoutRows } from "./elementwise.js";
-import { constantOf, equal, type Form, isAtLeastZero, isConstant, minus, ONE, plus, ZERO } from "./forms.js";
+import { constantOf, equal, type Form, isAtLeastZero, isConstant, minus, ONE, plus, product, ZERO } from "./forms.js";
 import type { Lengths } from "./lengths.js";
-import { distanceOf, latticeOf, over, parted, type Place } from "./places.js";
+import { type Columns, distanceOf, latticeOf, over, parted, type Place } from "./places.js";
 
 /** A coordinate of an input: that of the output's dimension `of`, and so much more. */
 interface Coordinate {
@@ -32,8 +32,16 @@ export class Coordinates {
    * @param given the input @param owner the rank that has the element of the input
    * @param start elements of the output, from here
    * @param end to here, that are made of the elements at these places
+   * @param columns of these, which elements; absent: all
    */
-  textOf(given: SignatureTensor, owner: number, place: Place, start: Form, end: Form): string | null {
+  textOf(
+    given: SignatureTensor,
+    owner: number,
+    place: Place,
+    start: Form,
+    end: Form,
+    columns?: Columns,
+  ): string | null {
     const input = this.answer === "whole" ? withoutRows(given, this.output.shape.length) : given;
     if (this.answer === "local" && input.localShape.length < this.output.localShape.length)
       return this.rowsOrColumns(input, place, start, end);
@@ -41,7 +49,7 @@ export class Coordinates {
       const linear = this.linear(input, owner, this.inOneRow(place, start, end));
       return linear !== null && isConstant(linear) ? String(constantOf(linear)) : null;
     }
-    const all = this.coordinates(input, place, start, end)?.map(({ of, more }, d) => ({
+    const all = this.coordinates(input, place, start, end, columns)?.map(({ of, more }, d) => ({
       of,
       more: minus(plus(more, this.beginOf(input, owner, d)), this.beginOf(this.output, this.rank, of)),
     }));
@@ -129,20 +137,33 @@ export class Coordinates {
   }
 
   /** Of outputs with rows and columns, what lies where in a rank's part of an input with rows and columns, or columns alone. */
-  private coordinates(input: SignatureTensor, place: Place, start: Form, end: Form): readonly Coordinate[] | null {
+  private coordinates(
+    input: SignatureTensor,
+    place: Place,
+    start: Form,
+    end: Form,
+    within?: Columns,
+  ): readonly Coordinate[] | null {
     const { ranges } = this.lengths.box;
     if (this.output.localShape.length !== 2 || input.localShape.length > 2) return null;
     const columns = this.lengthOf(this.output.localShape[1]!);
     const length = this.lengthOf(input.localShape.at(-1)!);
     const distance = distanceOf(place);
-    if (distance !== null) {
-      const more = equal(columns, length) && input.localShape.length === 2 ? over(distance, columns) : null;
+    const isOfRows = input.localShape.length === 2;
+    if (distance !== null && isOfRows && equal(columns, length)) {
+      const more = over(distance, columns);
       return more === null ? null : rowsAndColumns({ of: 0, more }, { of: 1, more: ZERO });
     }
-    const lattice = latticeOf(place);
+    // In the first row what lies at a distance lies so in all rows there are.
+    const isInFirst = distance !== null && isOfRows && this.isInFirst(this.output.localShape.slice(1), start, end);
+    const ofFirst = { first: distance!, row: length, column: ONE, shift: ZERO, by: columns };
+    const lattice = isInFirst ? ofFirst : latticeOf(place);
     if (lattice === null || !equal(lattice.by, columns)) return null;
     const { first, row, column, shift, by } = lattice;
-    const [moved, at] = [over(this.lengths.inDims(shift), by), parted(first, length)];
+    const some = isInFirst ? { from: start, to: end } : within;
+    const [left, right] = some === undefined ? [ZERO, by] : [some.from, some.to];
+    // Where in a row of the input the first of these columns lies.
+    const [moved, at] = [over(this.lengths.inDims(shift), by), parted(plus(first, product(column, left)), length)];
     if (moved === null || at === null) return null;
     if (input.localShape.length === 1) return row.size === 0 && equal(column, ONE) ? [{ of: 1, more: first }] : null;
     const isWithin = (from: Form, to: Form): boolean =>
@@ -152,10 +173,10 @@ export class Coordinates {
       over(this.lengths.inDims(plus(end, shift)), by),
     ];
     const isCrossed = equal(row, ONE) && equal(column, length) && from !== null && to !== null;
-    if (this.answer === "single" && isCrossed && isWithin(plus(at.rest, from), plus(at.rest, to)))
+    if (this.answer === "single" && isCrossed && some === undefined && isWithin(plus(at.rest, from), plus(at.rest, to)))
       return rowsAndColumns({ of: 1, more: at.whole }, { of: 0, more: plus(at.rest, moved) });
-    return equal(row, length) && equal(column, ONE) && isWithin(at.rest, plus(at.rest, by))
-      ? rowsAndColumns({ of: 0, more: plus(at.whole, moved) }, { of: 1, more: at.rest })
+    return equal(row, length) && equal(column, ONE) && isWithin(at.rest, plus(at.rest, minus(right, left)))
+      ? rowsAndColumns({ of: 0, more: plus(at.whole, moved) }, { of: 1, more: minus(at.rest, left) })
       : null;
   }
 

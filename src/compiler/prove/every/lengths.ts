@@ -24,10 +24,13 @@ import { NotShown } from "./conditions.js";
 import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
 import {
+  type Columns,
   type Counted,
   greatestOf,
   movedPlace,
   over,
+  parted,
+  placeInColumns,
   placeInTurn,
   ratio,
   renamedCounted,
@@ -56,6 +59,8 @@ export interface MovementPart {
   readonly base: Form;
   readonly length: Form;
   readonly sources: readonly Source[];
+  /** Which of these elements it stores to; absent: all. */
+  readonly columns?: Columns;
 }
 
 /** All that a kernel does, for any lengths. */
@@ -217,10 +222,12 @@ export class Lengths {
     const own = movement.turns.map((c) => renamedCounted(c, (f) => this.form(f)));
     const [turns, ...further] = [...own, ...sources.flatMap(({ place }) => place.turns)] as [Counted, ...Counted[]];
     const count = ratio(length, turns.by);
+    const isFew = count !== null && count <= this.program.kernel.world;
+    const columns = own.length === 1 && !isFew ? this.inColumns(movement, turns, base, length, sources) : null;
+    if (columns !== null) return [columns];
     const isAlike = further.every((t) => equal(t.by, turns.by) && equal(t.shift, turns.shift));
     const isWhole = plus(base, turns.shift).size === 0;
-    if (!isAlike || !isWhole || count === null || count > this.program.kernel.world)
-      throw new NotShown("elements are not read of each rank in turn", movement.span);
+    if (!isAlike || !isWhole || !isFew) throw new NotShown("elements are not read of each rank in turn", movement.span);
     const known = <T>(made: T | null): T => {
       if (made === null) throw new NotShown("what is divided may be negative", movement.span);
       return made;
@@ -242,6 +249,34 @@ export class Lengths {
     });
   }
 
+  /** A movement from row to row of what it stores to, of whole rows of what it counts: into columns. Null of others. */
+  private inColumns(
+    movement: Movement,
+    own: Counted,
+    base: Form,
+    length: Form,
+    sources: readonly Source[],
+  ): MovementPart | null {
+    const { ranges } = this.box;
+    if (own.steps.length > 0) return null;
+    const by = plus(own.by, own.times);
+    const [first, rows] = [plus(base, own.shift), length].map((f) => over(this.inDims(f), own.by));
+    const at = parted(minus(ZERO, own.shift), by);
+    if (first === undefined || rows === undefined || first === null || rows === null || at === null) return null;
+    const to = plus(at.rest, own.by);
+    if (!isAtLeastZero(at.rest, ranges) || !isAtLeastZero(minus(by, to), ranges)) return null;
+    const places = sources.map((s) => placeInColumns(s.place, own, at.whole, by));
+    if (places.includes(null)) return null;
+    return {
+      movement,
+      turn: 0,
+      base: this.normal(product(by, plus(first, at.whole))),
+      length: this.normal(product(by, rows)),
+      sources: sources.map((s, i) => ({ ...s, place: places[i]! })),
+      columns: { by, from: at.rest, to },
+    };
+  }
+
   /** One list for all movements that share theirs. */
   private sourcesOf({ sources }: Movement): readonly Source[] {
     let own = this.sources.get(sources);
@@ -255,8 +290,13 @@ export class Lengths {
   /** A form over expressions, as one over the parameters of the box. */
   form(f: Form): Form {
     let made = this.forms.get(f);
-    if (made === undefined) this.forms.set(f, (made = this.one(this.inProducts(this.made(f)))));
+    if (made === undefined) this.forms.set(f, (made = this.normal(this.made(f))));
     return made;
+  }
+
+  /** A form as it compares with what others count, one object for all equal ones. */
+  normal(f: Form): Form {
+    return this.one(this.inProducts(f));
   }
 
   /** With lengths of their own for products of dimensions, as far as they divide: then it compares with what is counted by such a length. */

@@ -3,7 +3,7 @@ import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, ZER
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
-import { distanceOf, latticeOf, over, type Place } from "./places.js";
+import { type Columns, distanceOf, latticeOf, over, type Place } from "./places.js";
 import type { Span } from "../../source.js";
 import { areOneTaker, eitherTaker, renamedTaker, type Taker } from "./takers.js";
 import { demand, NotShown } from "./conditions.js";
@@ -28,8 +28,10 @@ export interface Touch {
   readonly packets: Packets | null;
   /** Which blocks take its elements. */
   readonly taker: Taker;
-  /** Whether elements are read there in another order than what is stored lies in. */
+  /** Whether elements are read there in another order than what is stored lies in, or are columns. */
   readonly isInRows: boolean;
+  /** Which elements of rows it touches between its start and its end; null: all. */
+  readonly columns: Columns | null;
 }
 
 /** Checks that all stay inside their buffers, and that what meets is ordered. @throws NotShown */
@@ -76,7 +78,8 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
   const { ranges } = lengths.box;
   const unit = of.units[0]!;
   const touches = new Map<string, Touch[]>();
-  for (const { movement, turn, base, length, sources } of lengths.partsIn(unit)) {
+  for (const part of lengths.partsIn(unit)) {
+    const { movement, turn, base, length, sources, columns = null } = part;
     for (const { form, lanes } of movement.aligned)
       demand(
         "vectors",
@@ -98,6 +101,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       writes: boolean,
       by: Taker | undefined,
       isInRows = false,
+      own: Columns | null = null,
     ): void => {
       const { buffer, lanes } = packetsAt(name) ?? { buffer: name, lanes: null };
       const { start, end } = lanes === null ? elements : slotsOf(elements, lanes, lengths, movement.span);
@@ -114,21 +118,24 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
         t.writes === writes &&
         t.isInRows === isInRows &&
         equal(t.start, start) &&
-        equal(t.end, end);
+        equal(t.end, end) &&
+        t.columns === own;
       // Elements of turns behind the first are counted by others.
       const taker = turn > 0 ? null : renamedTaker(by ?? null, (f) => lengths.form(f));
       const found = known.findIndex(isKnown);
-      if (found < 0) known.push({ of, movement, turn, start, end, writes, packets, taker, isInRows });
+      if (found < 0) known.push({ of, movement, turn, start, end, writes, packets, taker, isInRows, columns: own });
       else known[found] = { ...known[found]!, taker: eitherTaker(known[found]!.taker, taker) };
     };
     const from = (start: Form): Pick<Touch, "start" | "end"> => ({ start, end: lengths.sum(start, length) });
-    touch(movement.buffer, movement.owner, from(base), movement.isFootprint !== "read", movement.takers[0]);
+    const isStored = movement.isFootprint !== "read";
+    if (columns === null) touch(movement.buffer, movement.owner, from(base), isStored, movement.takers[0]);
+    else touch(movement.buffer, movement.owner, between(lengths, part, columns), isStored, null, true, columns);
     for (const [i, { buffer, owner, place }] of sources.entries()) {
       const distance = distanceOf(place);
       // What is made of packets is made by who takes them.
       if (packetsAt(buffer) !== null) continue;
       if (distance !== null) touch(buffer, owner, from(lengths.sum(base, distance)), false, movement.takers[i + 1]);
-      else touch(buffer, owner, rowsRead(lengths, movement, buffer, place, base, length), false, null, true);
+      else touch(buffer, owner, rowsRead(lengths, part, buffer, place), false, null, true);
     }
   }
   return touches;
@@ -139,13 +146,11 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
  * were, what is stored to any of them has to be ordered with it. Of parts of rows that is the whole buffer, if they are of no more rows than it has.
  * @throws NotShown
  */
-function rowsRead(
+export function rowsRead(
   lengths: Lengths,
-  m: Movement,
+  { movement: m, base, length, columns }: MovementPart,
   buffer: string,
   place: Place,
-  base: Form,
-  length: Form,
 ): Pick<Touch, "start" | "end"> {
   const { ranges } = lengths.box;
   const require = (f: Form, what: string): void => {
@@ -154,14 +159,15 @@ function rowsRead(
   const lattice = latticeOf(place);
   if (lattice === null) throw new NotShown("elements are read in another order than they are stored in", m.span);
   const { first, row, column, shift, by } = lattice;
-  const begin = plus(base, shift);
+  const begin = lengths.inDims(plus(base, shift));
   require(begin, "an element may be counted from below 0");
   require(row, "rows are read backwards");
   require(column, "columns are read backwards");
   const leaves = `an index may leave '${buffer}'`;
-  let [low, high] = [first, plus(first, product(column, minus(by, ONE)))];
+  const { from: left, to: right } = columns ?? { from: ZERO, to: by };
+  let [low, high] = [plus(first, product(column, left)), plus(first, product(column, minus(right, ONE)))];
   if (row.size > 0) {
-    const [from, count] = [over(begin, by), over(length, by)];
+    const [from, count] = [over(begin, by), over(lengths.inDims(length), by)];
     if (from === null || count === null) {
       const rows = lengths.rowsIn(buffer, row);
       if (rows === null || !lengths.isInRows(plus(begin, length), rows, by))
@@ -174,8 +180,19 @@ function rowsRead(
     high = plus(high, product(row, minus(plus(from, count), ONE)));
   }
   require(low, leaves);
-  require(minus(minus(lengths.sizeOf(buffer), high), ONE), leaves);
-  return { start: low, end: plus(high, ONE) };
+  const end = lengths.normal(plus(high, ONE));
+  require(minus(lengths.sizeOf(buffer), end), leaves);
+  return { start: lengths.normal(low), end };
+}
+
+/** From the first element of columns to the last. */
+function between(
+  lengths: Lengths,
+  { base, length }: MovementPart,
+  { by, from, to }: Columns,
+): Pick<Touch, "start" | "end"> {
+  const sum = (...forms: readonly Form[]): Form => lengths.normal(forms.reduce((a, b) => plus(a, b)));
+  return { start: sum(base, from), end: sum(base, length, minus(to, by)) };
 }
 
 function checkPairs(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs): void {
@@ -189,7 +206,13 @@ function checkPairs(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs):
 /** Where nothing orders two touches they must not meet. */
 function checkApart(a: Touch, b: Touch, ends: Comparisons): void {
   if (!ends.isBelow(b.start, a.end) || !ends.isBelow(a.start, b.end)) return;
+  if (a.columns !== null && b.columns !== null && areApart(a.columns, b.columns, ends)) return;
   demand("ordered", false, "two accesses may meet that nothing orders", b.movement.span);
+}
+
+/** Whether no column of one is one of the other. */
+export function areApart(a: Columns, b: Columns, ends: Comparisons): boolean {
+  return equal(a.by, b.by) && (ends.isAtMost(a.to, b.from) || ends.isAtMost(b.to, a.from));
 }
 
 /** Slots of different launches. In one launch each is stored to once, and then taken. */
@@ -249,13 +272,15 @@ export class Pairs {
   areOrdered(a: Touch, b: Touch): boolean {
     // Most are, whatever they are to each other.
     if (this.all(a.of, b.of, 0)) return true;
-    // Which thread and block an element is of goes by where what is stored lies.
-    if (a.isInRows || b.isInRows) return false;
-    if (a === b) return this.all(a.of, b.of, Relation.Same | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
+    // Which thread and block an element is of goes by where what is stored lies, all of it.
+    const isInRows = a.isInRows || b.isInRows;
+    const block = !isInRows && this.isOneBlock(a, b) ? Relation.OneBlock : 0;
+    if (a === b) return this.all(a.of, b.of, Relation.Same | block);
+    if (isInRows) return false;
     const isOne = (a.movement === b.movement && a.turn === b.turn) || areBesideEachOther(a, b);
     // A thread reads an element before it stores what it makes of it.
     const strand = isOne && equal(a.start, b.start) ? Relation.OneStrand : 0;
-    return this.all(a.of, b.of, strand | (this.isOneBlock(a, b) ? Relation.OneBlock : 0));
+    return this.all(a.of, b.of, strand | block);
   }
 
   /** Whether all units of different launches are ordered. */

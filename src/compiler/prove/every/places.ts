@@ -138,6 +138,37 @@ export function latticeOf({ apart, distance, rows, turns }: Place): Lattice | nu
   };
 }
 
+/**
+ * Columns of rows: of the elements of an interval that begins and ends with a row, those at P with `from` ≤ P mod `by` < `to`.
+ */
+export interface Columns {
+  readonly by: Form;
+  readonly from: Form;
+  readonly to: Form;
+}
+
+/**
+ * A place by where elements are stored, in columns of rows, for what is counted row by row: P + `shift` = q · `turns.by` + r is stored in row q + `more`.
+ * Null where it goes by other rows.
+ */
+export function placeInColumns(
+  { apart, distance, rows, turns }: Place,
+  own: Counted,
+  more: Form,
+  by: Form,
+): Place | null {
+  if (turns.length > 0 || (rows !== null && !(equal(rows.by, own.by) && equal(rows.shift, own.shift)))) return null;
+  if (rows !== null && rows.steps.length > 0) return null;
+  // Each row of what is stored is so much longer.
+  const times = minus(rows?.times ?? ZERO, product(apart, own.times));
+  return {
+    apart,
+    distance: minus(distance, product(times, more)),
+    rows: { times, shift: ZERO, by, steps: [] },
+    turns: [],
+  };
+}
+
 /** A form over another; null where nothing shows that it is a multiple. */
 export function over(f: Form, by: Form): Form | null {
   if (by.size > 1) {
