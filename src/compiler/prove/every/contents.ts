@@ -3,12 +3,12 @@ import type { Span } from "../../source.js";
 import { hasAxes, isHolder, leaderOf } from "../../types/mesh.js";
 import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
-import { equal, type Form, isZero, minus, ONE, plus, type Ranges, ZERO } from "./forms.js";
+import { equal, type Form, isZero, minus, ONE, plus, product, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
-import { type Columns, distanceOf, keyOfPlace, movedPlace, type Place } from "./places.js";
+import { type Columns, distanceOf, type InColumns, keyOfPlace, movedPlace, over, type Place, placeInColumns } from "./places.js"; // prettier-ignore
 import { demand, isAsked, NotShown } from "./conditions.js";
 import { bufferAt, TAKEN } from "./packets.js";
-import { areApart, rowsRead } from "./order.js";
+import { areApart } from "./order.js";
 import type { Source } from "./pieces.js";
 import { hasOnePlaceTwice, type Region, Regions } from "./regions.js";
 
@@ -29,8 +29,14 @@ interface Held {
   readonly start: Form;
   readonly end: Form;
   readonly content: Content;
-  /** Which of these elements hold it, in whole rows; absent: all. What others of one interval hold, others say. */
+  /** Which of these elements hold it, in whole rows; absent: all. */
   readonly columns?: Columns;
+}
+
+/** What columns of a buffer hold, by how their elements are counted row by row, from the first row of the buffer on. */
+interface HeldColumns {
+  readonly columns: Columns;
+  held: readonly Held[];
 }
 
 /**
@@ -43,7 +49,9 @@ export function outputsOf(lengths: Lengths, isProved: boolean): Set<string> {
 }
 
 class Memory {
-  private readonly held = new Map<string, Held[]>();
+  private readonly held = new Map<string, readonly Held[]>();
+  /** Of buffers that are stored to in columns, which then hold nothing else. */
+  private readonly columns = new Map<string, HeldColumns[]>();
   private readonly program: Program;
   private readonly ranges: Ranges;
 
@@ -72,6 +80,7 @@ class Memory {
   private begin(name: string, owner: number, launch: number): void {
     const end = this.lengths.sizeOf(name);
     const isInput = bufferAt(this.program.kernel, name).role === "inout" && !isZero(end, this.ranges);
+    this.columns.delete(`${owner} ${name}`);
     if (isInput) this.held.set(`${owner} ${name}`, [{ start: ZERO, end, content: given(name, owner, launch) }]);
     else this.held.delete(`${owner} ${name}`);
   }
@@ -91,9 +100,12 @@ class Memory {
       known.set(sources, { part, made: all });
       return all;
     };
-    const write = ({ movement: m }: MovementPart, all: readonly Held[]): void => {
+    const write = ({ movement: m, inColumns }: MovementPart, all: readonly Held[]): void => {
       const owner = m.owner < 0 ? unit.rank : m.owner;
-      for (const held of all) this.write(`${owner} ${m.buffer}`, held, m.span);
+      const key = `${owner} ${m.buffer}`;
+      if (inColumns !== undefined) this.writeColumns(key, all, inColumns, m.span);
+      else if (this.columns.has(key)) throw new NotShown(MIXED, m.span);
+      else for (const held of all) this.held.set(key, this.with(this.held.get(key) ?? [], held));
       // What reads what was written now is made anew.
       for (const of of known.keys())
         if (of.some((s) => s.buffer === m.buffer && (s.owner < 0 ? unit.rank : s.owner) === owner)) known.delete(of);
@@ -112,9 +124,8 @@ class Memory {
   }
 
   /** What a movement stores, piece by piece. */
-  private madeIn(part: MovementPart, unit: Unit): readonly Held[] {
+  private madeIn({ movement: m, base, length, sources }: MovementPart, unit: Unit): readonly Held[] {
     const { lengths } = this;
-    const { movement: m, base, length, sources, columns } = part;
     // By offset in the movement; what each source holds there.
     let parts: { from: Form; to: Form; of: Content[] }[] = [{ from: ZERO, to: length, of: [] }];
     for (const source of sources) {
@@ -122,14 +133,19 @@ class Memory {
       const distance = distanceOf(place);
       const owner = source.owner < 0 ? unit.rank : source.owner;
       if (distance === null) {
-        const content = this.inRows(part, source, owner, unit.launch);
-        parts = parts.map((p) => ({ ...p, of: [...p.of, content] }));
+        // Of an input alone, which holds what it held at first.
+        if (bufferAt(this.program.kernel, source.buffer).role !== "input")
+          throw new NotShown("elements of scratch are read in another order than they lie in", m.span);
+        const leaf = { input: source.buffer, owner, launch: unit.launch, place };
+        parts = parts.map((part) => ({ ...part, of: [...part.of, { text: "$0", leaves: [leaf] }] }));
         continue;
       }
       const start = lengths.sum(base, distance);
       parts = parts.flatMap((part) => {
         const [from, to] = [lengths.sum(start, part.from), lengths.sum(start, part.to)];
-        return this.read(source.buffer, owner, from, to, unit.launch, m.span).map((h) => ({
+        const read = this.read(source.buffer, owner, from, to, unit.launch, m.span);
+        if (read.some((h) => h.columns !== undefined)) throw new NotShown("columns are read as rows", m.span);
+        return read.map((h) => ({
           from: h.start === from ? part.from : minus(h.start, start),
           to: h.end === to ? part.to : minus(h.end, start),
           of: [...part.of, moved(h.content, distance)],
@@ -140,25 +156,7 @@ class Memory {
       start: lengths.sum(base, from),
       end: lengths.sum(base, to),
       content: made(m.text, of),
-      ...(columns === undefined ? {} : { columns }),
     }));
-  }
-
-  /** What a source holds that is read in another order: an input what it held at first, all else what lies there one way. */
-  private inRows(part: MovementPart, { buffer, place }: Source, owner: number, launch: number): Content {
-    if (bufferAt(this.program.kernel, buffer).role === "input")
-      return { text: "$0", leaves: [{ input: buffer, owner, launch, place }] };
-    const { span } = part.movement;
-    const { start, end } = rowsRead(this.lengths, part, buffer, place);
-    const [held, ...further] = this.read(buffer, owner, start, end, launch, span);
-    const distances = held?.content.leaves.map((leaf) => distanceOf(leaf.place)) ?? [];
-    if (held === undefined || further.length > 0 || held.columns !== undefined || distances.includes(null))
-      throw new NotShown("elements of scratch are read in another order than they lie in", span);
-    const leaves = held.content.leaves.map((leaf, i) => ({
-      ...leaf,
-      place: { ...place, distance: plus(place.distance, distances[i]!) },
-    }));
-    return { text: held.content.text, leaves };
   }
 
   private read(buffer: string, owner: number, start: Form, end: Form, launch: number, span: Span): Held[] {
@@ -166,21 +164,17 @@ class Memory {
     if (role === "input") {
       return [{ start, end, content: given(buffer, owner, launch) }];
     }
+    const columns = this.columns.get(`${owner} ${buffer}`);
+    if (columns !== undefined) return this.wholeRows(columns, buffer, start, end, span);
     const found: Held[] = [];
     let at = start;
-    const all = this.held.get(`${owner} ${buffer}`) ?? [];
-    for (const held of all) {
+    for (const held of this.held.get(`${owner} ${buffer}`) ?? []) {
       // They lie in order, and no more is asked for than there are elements.
       if (found.length > 0 && equal(at, end)) break;
       const part = this.common(held, at, end);
       if (part === null) continue;
       if (!isZero(minus(part.start, at), this.ranges)) break;
-      if (part.columns === undefined) found.push(part);
-      else {
-        const rows = this.wholeRows(all.filter((h) => isBeside(h, held)));
-        if (rows === null) break;
-        found.push(...rows);
-      }
+      found.push(part);
       at = part.end;
     }
     const isWritten = isZero(minus(at, end), this.ranges);
@@ -188,44 +182,23 @@ class Memory {
     return found;
   }
 
-  /** Columns that are whole rows together, in their order; null where some lack. */
-  private wholeRows(columns: readonly Held[]): readonly Held[] | null {
-    const left = [...columns];
-    const found: Held[] = [];
-    for (let at: Form = ZERO; left.length > 0; at = found.at(-1)!.columns!.to) {
-      const next = left.findIndex((h) => isZero(minus(h.columns!.from, at), this.ranges));
-      if (next < 0) return null;
-      found.push(...left.splice(next, 1));
-    }
-    const { to, by } = found.at(-1)!.columns!;
-    return isZero(minus(by, to), this.ranges) ? found : null;
-  }
-
   /** The part of what is held that lies in an interval. */
   private common(held: Held, start: Form, end: Form): Held | null {
     const { ends } = this.lengths;
-    if (equal(held.start, start) && equal(held.end, end)) return held;
+    if (equal(held.start, start) && equal(held.end, end)) return { start, end, content: held.content };
     const from = ends.isAtMost(start, held.start) ? held.start : start;
     const to = ends.isAtMost(held.end, end) ? held.end : end;
-    if (!ends.isBelow(from, to)) return null;
-    if (held.columns !== undefined && !(equal(from, held.start) && equal(to, held.end)))
-      throw new NotShown("parts of columns are followed no further", NO_PLACE);
-    return { ...held, start: from, end: to };
+    return ends.isBelow(from, to) ? { start: from, end: to, content: held.content } : null;
   }
 
-  private write(key: string, written: Held, span: Span): void {
+  /** What is held, in order, with something written over it. */
+  private with(all: readonly Held[], written: Held): readonly Held[] {
     const { ends } = this.lengths;
-    const { start, end, columns } = written;
+    const { start, end } = written;
     const kept: Held[] = [];
-    for (const held of this.held.get(key) ?? []) {
+    for (const held of all) {
       if (this.common(held, start, end) === null) {
         kept.push(held);
-        continue;
-      }
-      if (columns !== undefined) {
-        if (!isBeside(held, written) || !this.isApartOrOne(held.columns!, columns))
-          throw new NotShown("columns are stored over what lies there in another way", span);
-        if (!equal(held.columns!.from, columns.from)) kept.push(held);
         continue;
       }
       if (ends.isBelow(held.start, start)) kept.push({ ...held, end: start });
@@ -234,11 +207,55 @@ class Memory {
     let at = 0;
     while (at < kept.length && ends.isBelow(kept[at]!.start, start)) at++;
     kept.splice(at, 0, written);
-    this.held.set(key, kept);
+    return kept;
   }
 
-  private isApartOrOne(a: Columns, b: Columns): boolean {
-    return areApart(a, b, this.lengths.ends) || (equal(a.from, b.from) && equal(a.to, b.to));
+  private writeColumns(key: string, all: readonly Held[], inColumns: InColumns, span: Span): void {
+    if (this.held.has(key)) throw new NotShown(MIXED, span);
+    const { lengths } = this;
+    const { columns, own, more } = inColumns;
+    const known = this.columns.get(key) ?? [];
+    this.columns.set(key, known);
+    let same = known.find((k) => areEqual(k.columns, columns));
+    if (same === undefined) {
+      const isApart = known.every((k) => areApart(k.columns, columns, lengths.ends));
+      if (!isApart) throw new NotShown("columns are stored over other columns", span);
+      known.push((same = { columns, held: [] }));
+    }
+    const counted = plus(own.shift, product(more, own.by));
+    for (const { start, end, content } of all) {
+      const leaves = content.leaves.map((leaf) => ({ ...leaf, place: placeInColumns(leaf.place, inColumns) }));
+      if (!leaves.every((leaf): leaf is Leaf => leaf.place !== null))
+        throw new NotShown("elements of several orders are stored in columns", span);
+      const from = lengths.normal(plus(start, counted));
+      const to = lengths.normal(plus(end, counted));
+      same.held = this.with(same.held, { start: from, end: to, content: { text: content.text, leaves } });
+    }
+  }
+
+  /** Columns that are whole rows together, in their order. */
+  private wholeRows(all: readonly HeldColumns[], buffer: string, start: Form, end: Form, span: Span): Held[] {
+    const left = [...all];
+    const found: Held[] = [];
+    const { by } = all[0]!.columns;
+    let at: Form = ZERO;
+    while (left.length > 0) {
+      const next = left.findIndex(({ columns: { from } }) => isZero(minus(from, at), this.ranges));
+      if (next < 0) break;
+      const [{ columns, held }] = left.splice(next, 1) as [HeldColumns];
+      const width = minus(columns.to, columns.from);
+      const rows = [start, end].map((f) => over(this.lengths.inDims(f), by));
+      const whole = joined(held);
+      const isWhole =
+        whole !== null &&
+        [whole.start, whole.end].every((f, i) => rows[i] != null && isZero(minus(f, this.lengths.normal(product(rows[i], width))), this.ranges)); // prettier-ignore
+      if (!isWhole) break;
+      found.push({ start, end, content: whole.content, columns });
+      at = columns.to;
+    }
+    const isWritten = left.length === 0 && isZero(minus(at, by), this.ranges);
+    demand("written", isWritten, `an element of '${buffer}' may be read before it is written`, span);
+    return found;
   }
 
   /** What each output holds after a launch, in places of the whole tensor. */
@@ -304,9 +321,9 @@ class Memory {
   private keyedIn(region: Region, whole: readonly Held[], launch: number, output: string): KeyedParts {
     const isUnknown = this.isProved && isAsked("told apart") && hasOnePlaceTwice(region);
     return whole.flatMap((held) => {
+      if (held.columns !== undefined) throw new NotShown("regions of columns are not followed", NO_PLACE);
       const part = this.common(held, region.start, region.end);
       if (part === null) return [];
-      if (part.columns !== undefined) throw new NotShown("regions of columns are not followed", NO_PLACE);
       const leaves = part.content.leaves.map(({ input, owner, launch: of, place }) => {
         const distance = distanceOf(place);
         const places = region.places.flatMap((p, i) =>
@@ -360,15 +377,21 @@ type KeyedParts = readonly {
   readonly columns?: Columns;
 }[];
 
-/** Whether both are columns of the same rows. */
-function isBeside(a: Held, b: Held): boolean {
-  if (a.columns === undefined || b.columns === undefined || !equal(a.columns.by, b.columns.by)) return false;
-  return equal(a.start, b.start) && equal(a.end, b.end);
-}
+const MIXED = "columns are stored where other elements are, too";
 
 function areEqual(a: Columns | undefined, b: Columns | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return equal(a.by, b.by) && equal(a.from, b.from) && equal(a.to, b.to);
+}
+
+/** What lies one behind the other and is the same, as one; null of others. */
+function joined(all: readonly Held[]): Held | null {
+  const key = ({ content: { text, leaves } }: Held): string =>
+    `${text} ${leaves.map((l) => `${l.input} ${l.owner} ${l.launch} ${keyOfPlace(l.place)}`).join()}`;
+  const [first] = all;
+  if (first === undefined) return null;
+  const isOne = all.every((h, i) => i === 0 || (equal(h.start, all[i - 1]!.end) && key(h) === key(first)));
+  return isOne ? { ...first, end: all.at(-1)!.end } : null;
 }
 
 /** Nothing in the source stands for it. */

@@ -142,25 +142,20 @@ export class Coordinates {
     place: Place,
     start: Form,
     end: Form,
-    within?: Columns,
+    some?: Columns,
   ): readonly Coordinate[] | null {
     const { ranges } = this.lengths.box;
     if (this.output.localShape.length !== 2 || input.localShape.length > 2) return null;
     const columns = this.lengthOf(this.output.localShape[1]!);
     const length = this.lengthOf(input.localShape.at(-1)!);
     const distance = distanceOf(place);
-    const isOfRows = input.localShape.length === 2;
-    if (distance !== null && isOfRows && equal(columns, length)) {
-      const more = over(distance, columns);
+    if (distance !== null) {
+      const more = equal(columns, length) && input.localShape.length === 2 ? over(distance, columns) : null;
       return more === null ? null : rowsAndColumns({ of: 0, more }, { of: 1, more: ZERO });
     }
-    // In the first row what lies at a distance lies so in all rows there are.
-    const isInFirst = distance !== null && isOfRows && this.isInFirst(this.output.localShape.slice(1), start, end);
-    const ofFirst = { first: distance!, row: length, column: ONE, shift: ZERO, by: columns };
-    const lattice = isInFirst ? ofFirst : latticeOf(place);
+    const lattice = latticeOf(place);
     if (lattice === null || !equal(lattice.by, columns)) return null;
     const { first, row, column, shift, by } = lattice;
-    const some = isInFirst ? { from: start, to: end } : within;
     const [left, right] = some === undefined ? [ZERO, by] : [some.from, some.to];
     // Where in a row of the input the first of these columns lies.
     const [moved, at] = [over(this.lengths.inDims(shift), by), parted(plus(first, product(column, left)), length)];

@@ -1,6 +1,7 @@
 /** A kernel as movements, and what its lengths are in a whole box of them at once. */
 import type { Kernel } from "../../ir/module.js";
 import { type Extent, productOf } from "../../types/extent.js";
+import { greatestCommon } from "../../types/requirement.js";
 import type { Span } from "../../source.js";
 import { Evaluation, type Expression, type Expressions, isRoot, unlimited } from "./expressions.js";
 import {
@@ -11,6 +12,7 @@ import {
   factors,
   type Form,
   isAtLeastZero,
+  isConstant,
   isZero,
   keyOf,
   minus,
@@ -24,12 +26,12 @@ import { NotShown } from "./conditions.js";
 import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
 import {
-  type Columns,
   type Counted,
-  greatestOf,
+  type InColumns,
   movedPlace,
   over,
   parted,
+  partedBySum,
   placeInColumns,
   placeInTurn,
   ratio,
@@ -59,8 +61,8 @@ export interface MovementPart {
   readonly base: Form;
   readonly length: Form;
   readonly sources: readonly Source[];
-  /** Which of these elements it stores to; absent: all. */
-  readonly columns?: Columns;
+  /** Where what is counted is stored, where that is in columns. */
+  readonly inColumns?: InColumns;
 }
 
 /** All that a kernel does, for any lengths. */
@@ -135,21 +137,20 @@ export function namesOf({ kernel, units, expressions, isOfParts }: Program, with
   return [...kernel.dims, ...products];
 }
 
-/** A form with another in place of a multiple of one that it equals, if it has that multiple. */
+/** A form with another in place of one that it equals, of which it has multiples. */
 function exchanged(f: Form, one: Form, other: Form): Form {
-  const [key, n] = greatestOf(one);
-  const times = (f.get(key) ?? 0) / n;
-  const isWhole = (m: number): boolean => Number.isInteger(m * times);
-  if (times === 0 || ![...one.values(), ...other.values()].every(isWhole)) return f;
-  return plus(plus(f, one, -times), other, times);
+  const unit = [...one.values(), ...other.values()].reduce((a, b) => greatestCommon(Math.abs(a), Math.abs(b)));
+  const over = (g: Form): Form => new Map([...g].map(([key, n]) => [key, n / unit]));
+  const all = isConstant(one) ? null : partedBySum(f, over(one), true);
+  return all === null || all.whole.size === 0 ? f : plus(product(all.whole, over(other)), all.rest);
 }
 
 /** One box of lengths. Every question that it cannot answer as a whole throws what to do with it. */
 export class Lengths {
   private readonly evaluation: Evaluation;
   readonly ends: Comparisons;
-  /** Products of dimensions that are taken for lengths of their own, and what the dimensions make of them. */
-  private readonly products: readonly { readonly length: Form; readonly whole: Form }[];
+  /** Products of dimensions that are taken for lengths of their own, those of few first, and what the dimensions and those before make of them. */
+  private readonly products: { readonly length: Form; readonly whole: Form }[] = [];
   /** Elements of buffers; slots of those of packets. */
   private readonly sizes = new Map<string, Form>();
   private readonly sources = new Map<readonly Source[], readonly Source[]>();
@@ -169,16 +170,12 @@ export class Lengths {
     readonly box: Box,
   ) {
     this.ends = new Comparisons(box.ranges);
-    this.products = [...box.names]
-      .map(([name, length]) => ({
-        length,
-        whole: dimsIn(name)
-          .map((d) => this.dim(d))
-          .reduce(product),
-        dims: dimsIn(name).length,
-      })) // prettier-ignore
-      .filter(({ dims, length, whole }) => dims > 1 && length.size > 0 && whole.size > 0)
-      .sort((a, b) => b.dims - a.dims);
+    const dims = (name: string): number => dimsIn(name).length;
+    const products = [...box.names].filter(([name]) => dims(name) > 1).sort(([a], [b]) => dims(a) - dims(b));
+    for (const [name, length] of products) {
+      const whole = this.inProducts(dimsIn(name).map((d) => this.dim(d)).reduce(product)); // prettier-ignore
+      if (length.size > 0 && whole.size > 0) this.products.push({ length, whole });
+    }
     this.evaluation = new Evaluation(box.ranges, (e) => this.standIn(e));
   }
 
@@ -220,14 +217,15 @@ export class Lengths {
     if (movement.turns.length === 0 && sources.every(({ place }) => place.turns.length === 0))
       return [{ movement, turn: 0, base, length, sources }];
     const own = movement.turns.map((c) => renamedCounted(c, (f) => this.form(f)));
+    const inColumns = own.length === 1 ? this.inColumns(own[0]!) : null;
+    if (inColumns !== null && sources.every(({ place }) => placeInColumns(place, inColumns) !== null))
+      return [{ movement, turn: 0, base, length, sources, inColumns }];
     const [turns, ...further] = [...own, ...sources.flatMap(({ place }) => place.turns)] as [Counted, ...Counted[]];
     const count = ratio(length, turns.by);
-    const isFew = count !== null && count <= this.program.kernel.world;
-    const columns = own.length === 1 && !isFew ? this.inColumns(movement, turns, base, length, sources) : null;
-    if (columns !== null) return [columns];
     const isAlike = further.every((t) => equal(t.by, turns.by) && equal(t.shift, turns.shift));
     const isWhole = plus(base, turns.shift).size === 0;
-    if (!isAlike || !isWhole || !isFew) throw new NotShown("elements are not read of each rank in turn", movement.span);
+    if (!isAlike || !isWhole || count === null || count > this.program.kernel.world)
+      throw new NotShown("elements are not read of each rank in turn", movement.span);
     const known = <T>(made: T | null): T => {
       if (made === null) throw new NotShown("what is divided may be negative", movement.span);
       return made;
@@ -249,32 +247,16 @@ export class Lengths {
     });
   }
 
-  /** A movement from row to row of what it stores to, of whole rows of what it counts: into columns. Null of others. */
-  private inColumns(
-    movement: Movement,
-    own: Counted,
-    base: Form,
-    length: Form,
-    sources: readonly Source[],
-  ): MovementPart | null {
+  /** What is counted row by row and stored in longer rows. Null of others. */
+  private inColumns(own: Counted): InColumns | null {
     const { ranges } = this.box;
     if (own.steps.length > 0) return null;
     const by = plus(own.by, own.times);
-    const [first, rows] = [plus(base, own.shift), length].map((f) => over(this.inDims(f), own.by));
     const at = parted(minus(ZERO, own.shift), by);
-    if (first === undefined || rows === undefined || first === null || rows === null || at === null) return null;
+    if (at === null) return null;
     const to = plus(at.rest, own.by);
     if (!isAtLeastZero(at.rest, ranges) || !isAtLeastZero(minus(by, to), ranges)) return null;
-    const places = sources.map((s) => placeInColumns(s.place, own, at.whole, by));
-    if (places.includes(null)) return null;
-    return {
-      movement,
-      turn: 0,
-      base: this.normal(product(by, plus(first, at.whole))),
-      length: this.normal(product(by, rows)),
-      sources: sources.map((s, i) => ({ ...s, place: places[i]! })),
-      columns: { by, from: at.rest, to },
-    };
+    return { columns: { by, from: at.rest, to }, own, more: at.whole };
   }
 
   /** One list for all movements that share theirs. */
@@ -306,7 +288,7 @@ export class Lengths {
 
   /** With products of dimensions for lengths of their own, where it divides by dimensions. */
   inDims(f: Form): Form {
-    return this.products.reduce((all, { length, whole }) => exchanged(all, length, whole), f);
+    return this.products.reduceRight((all, { length, whole }) => exchanged(all, length, whole), f);
   }
 
   /** One object for all equal forms: most of what is asked about them is then known by who they are. */

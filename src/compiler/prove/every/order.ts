@@ -3,7 +3,7 @@ import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, ZER
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
-import { type Columns, distanceOf, latticeOf, over, type Place } from "./places.js";
+import { type Columns, distanceOf, type InColumns, latticeOf, over, type Place } from "./places.js";
 import type { Span } from "../../source.js";
 import { areOneTaker, eitherTaker, renamedTaker, type Taker } from "./takers.js";
 import { demand, NotShown } from "./conditions.js";
@@ -79,7 +79,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
   const unit = of.units[0]!;
   const touches = new Map<string, Touch[]>();
   for (const part of lengths.partsIn(unit)) {
-    const { movement, turn, base, length, sources, columns = null } = part;
+    const { movement, turn, base, length, sources, inColumns } = part;
     for (const { form, lanes } of movement.aligned)
       demand(
         "vectors",
@@ -128,14 +128,17 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
     };
     const from = (start: Form): Pick<Touch, "start" | "end"> => ({ start, end: lengths.sum(start, length) });
     const isStored = movement.isFootprint !== "read";
-    if (columns === null) touch(movement.buffer, movement.owner, from(base), isStored, movement.takers[0]);
-    else touch(movement.buffer, movement.owner, between(lengths, part, columns), isStored, null, true, columns);
+    if (inColumns === undefined) touch(movement.buffer, movement.owner, from(base), isStored, movement.takers[0]);
+    else {
+      const { columns } = inColumns;
+      touch(movement.buffer, movement.owner, columnsStored(lengths, part, inColumns), isStored, null, true, columns);
+    }
     for (const [i, { buffer, owner, place }] of sources.entries()) {
       const distance = distanceOf(place);
       // What is made of packets is made by who takes them.
       if (packetsAt(buffer) !== null) continue;
       if (distance !== null) touch(buffer, owner, from(lengths.sum(base, distance)), false, movement.takers[i + 1]);
-      else touch(buffer, owner, rowsRead(lengths, part, buffer, place), false, null, true);
+      else touch(buffer, owner, rowsRead(lengths, movement, buffer, place, base, length), false, null, true);
     }
   }
   return touches;
@@ -146,11 +149,13 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
  * were, what is stored to any of them has to be ordered with it. Of parts of rows that is the whole buffer, if they are of no more rows than it has.
  * @throws NotShown
  */
-export function rowsRead(
+function rowsRead(
   lengths: Lengths,
-  { movement: m, base, length, columns }: MovementPart,
+  m: Movement,
   buffer: string,
   place: Place,
+  base: Form,
+  length: Form,
 ): Pick<Touch, "start" | "end"> {
   const { ranges } = lengths.box;
   const require = (f: Form, what: string): void => {
@@ -164,8 +169,7 @@ export function rowsRead(
   require(row, "rows are read backwards");
   require(column, "columns are read backwards");
   const leaves = `an index may leave '${buffer}'`;
-  const { from: left, to: right } = columns ?? { from: ZERO, to: by };
-  let [low, high] = [plus(first, product(column, left)), plus(first, product(column, minus(right, ONE)))];
+  let [low, high] = [first, plus(first, product(column, minus(by, ONE)))];
   if (row.size > 0) {
     const [from, count] = [over(begin, by), over(lengths.inDims(length), by)];
     if (from === null || count === null) {
@@ -185,14 +189,24 @@ export function rowsRead(
   return { start: lengths.normal(low), end };
 }
 
-/** From the first element of columns to the last. */
-function between(
+/** From the first element that is stored in columns to the last: of parts of rows, all that the buffer has. @throws NotShown */
+function columnsStored(
   lengths: Lengths,
-  { base, length }: MovementPart,
-  { by, from, to }: Columns,
+  { movement: m, base, length }: MovementPart,
+  { columns: { by, from, to }, own, more }: InColumns,
 ): Pick<Touch, "start" | "end"> {
-  const sum = (...forms: readonly Form[]): Form => lengths.normal(forms.reduce((a, b) => plus(a, b)));
-  return { start: sum(base, from), end: sum(base, length, minus(to, by)) };
+  const first = lengths.inDims(plus(base, own.shift));
+  demand("inside", isAtLeastZero(first, lengths.box.ranges), "an element may be counted from below 0", m.span);
+  const [row, count] = [over(first, own.by), over(lengths.inDims(length), own.by)];
+  if (row !== null && count !== null) {
+    const start = product(by, plus(row, more));
+    const last = plus(start, product(by, minus(count, ONE)));
+    return { start: lengths.normal(plus(start, from)), end: lengths.normal(plus(last, to)) };
+  }
+  const rows = lengths.rowsIn(m.buffer, by);
+  if (rows === null || more.size > 0 || !lengths.isInRows(plus(first, length), rows, own.by))
+    throw new NotShown("a part of a row is stored in another order", m.span);
+  return { start: from, end: lengths.normal(plus(product(by, minus(rows, ONE)), to)) };
 }
 
 function checkPairs(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs): void {

@@ -138,25 +138,23 @@ export function latticeOf({ apart, distance, rows, turns }: Place): Lattice | nu
   };
 }
 
-/**
- * Columns of rows: of the elements of an interval that begins and ends with a row, those at P with `from` ≤ P mod `by` < `to`.
- */
+/** Columns of rows: the elements at P with `from` ≤ P mod `by` < `to`. */
 export interface Columns {
   readonly by: Form;
   readonly from: Form;
   readonly to: Form;
 }
 
-/**
- * A place by where elements are stored, in columns of rows, for what is counted row by row: P + `shift` = q · `turns.by` + r is stored in row q + `more`.
- * Null where it goes by other rows.
- */
-export function placeInColumns(
-  { apart, distance, rows, turns }: Place,
-  own: Counted,
-  more: Form,
-  by: Form,
-): Place | null {
+/** How what is counted row by row is stored in columns: P + `own.shift` = q · `own.by` + r in row q + `more`, and in column `columns.from` + r. */
+export interface InColumns {
+  readonly columns: Columns;
+  readonly own: Counted;
+  readonly more: Form;
+}
+
+/** A place by where elements are stored that was one by where they are counted. Null where it goes by other rows. */
+export function placeInColumns(place: Place, { columns, own, more }: InColumns): Place | null {
+  const { apart, distance, rows, turns } = place;
   if (turns.length > 0 || (rows !== null && !(equal(rows.by, own.by) && equal(rows.shift, own.shift)))) return null;
   if (rows !== null && rows.steps.length > 0) return null;
   // Each row of what is stored is so much longer.
@@ -164,7 +162,7 @@ export function placeInColumns(
   return {
     apart,
     distance: minus(distance, product(times, more)),
-    rows: { times, shift: ZERO, by, steps: [] },
+    rows: { times, shift: ZERO, by: columns.by, steps: [] },
     turns: [],
   };
 }
@@ -200,13 +198,14 @@ export function parted(f: Form, by: Form): { readonly whole: Form; readonly rest
 /** More steps than a division of what kernels are made of takes. */
 const MOST_STEPS = 64;
 
-/** Division of polynomials: what is left has less than the divisor of its greatest product of parameters. */
-function partedBySum(f: Form, by: Form): { readonly whole: Form; readonly rest: Form } | null {
+/** Division of polynomials: what is left has less than the divisor of its greatest product of parameters; or, where multiples are `exact`, no multiple. */
+export function partedBySum(f: Form, by: Form, isExact = false): { readonly whole: Form; readonly rest: Form } | null {
   const [lead, n] = greatestOf(by);
   if (n <= 0) return null;
+  const isOpen = (m: number): boolean => (isExact ? m % n === 0 : Math.floor(m / n) !== 0);
   let [whole, rest] = [ZERO, f];
   for (let step = 0; step < MOST_STEPS; step++) {
-    const open = [...rest].filter(([key, m]) => withoutFactors(key, lead) !== null && Math.floor(m / n) !== 0);
+    const open = [...rest].filter(([key, m]) => isOpen(m) && withoutFactors(key, lead) !== null);
     if (open.length === 0) return { whole, rest };
     const [key, m] = greatestOf(new Map(open));
     const times = new Map([[withoutFactors(key, lead)!, Math.floor(m / n)]]);
