@@ -31,7 +31,13 @@ export interface Touch {
   /** Whether elements are read there in another order than what is stored lies in, or are columns. */
   readonly isInRows: boolean;
   /** Which elements of rows it touches between its start and its end; null: all. */
-  readonly columns: Columns | null;
+  readonly columns: ColumnsTouched | null;
+}
+
+/** Columns, and which of their elements, counted row by row. */
+interface ColumnsTouched extends Columns {
+  readonly first: Form;
+  readonly end: Form;
 }
 
 /** Checks that all stay inside their buffers, and that what meets is ordered. @throws NotShown */
@@ -101,7 +107,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       writes: boolean,
       by: Taker | undefined,
       isInRows = false,
-      own: Columns | null = null,
+      own: ColumnsTouched | null = null,
     ): void => {
       const { buffer, lanes } = packetsAt(name) ?? { buffer: name, lanes: null };
       const { start, end } = lanes === null ? elements : slotsOf(elements, lanes, lengths, movement.span);
@@ -119,7 +125,7 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
         t.isInRows === isInRows &&
         equal(t.start, start) &&
         equal(t.end, end) &&
-        t.columns === own;
+        t.columns?.first === own?.first;
       // Elements of turns behind the first are counted by others.
       const taker = turn > 0 ? null : renamedTaker(by ?? null, (f) => lengths.form(f));
       const found = known.findIndex(isKnown);
@@ -130,8 +136,10 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
     const isStored = movement.isFootprint !== "read";
     if (inColumns === undefined) touch(movement.buffer, movement.owner, from(base), isStored, movement.takers[0]);
     else {
-      const { columns } = inColumns;
-      touch(movement.buffer, movement.owner, columnsStored(lengths, part, inColumns), isStored, null, true, columns);
+      const { columns, own, more } = inColumns;
+      const first = lengths.normal(plus(plus(base, own.shift), product(more, own.by)));
+      const some = { ...columns, first, end: lengths.sum(first, length) };
+      touch(movement.buffer, movement.owner, columnsStored(lengths, part, inColumns), isStored, null, true, some);
     }
     for (const [i, { buffer, owner, place }] of sources.entries()) {
       const distance = distanceOf(place);
@@ -164,14 +172,14 @@ function rowsRead(
   const lattice = latticeOf(place);
   if (lattice === null) throw new NotShown("elements are read in another order than they are stored in", m.span);
   const { first, row, column, shift, by } = lattice;
-  const begin = lengths.inDims(plus(base, shift));
+  const begin = lengths.normal(plus(base, shift));
   require(begin, "an element may be counted from below 0");
   require(row, "rows are read backwards");
   require(column, "columns are read backwards");
   const leaves = `an index may leave '${buffer}'`;
   let [low, high] = [first, plus(first, product(column, minus(by, ONE)))];
   if (row.size > 0) {
-    const [from, count] = [over(begin, by), over(lengths.inDims(length), by)];
+    const [from = null, count = null] = [begin, length].map((f) => over(lengths.inDims(f), by));
     if (from === null || count === null) {
       const rows = lengths.rowsIn(buffer, row);
       if (rows === null || !lengths.isInRows(plus(begin, length), rows, by))
@@ -195,9 +203,9 @@ function columnsStored(
   { movement: m, base, length }: MovementPart,
   { columns: { by, from, to }, own, more }: InColumns,
 ): Pick<Touch, "start" | "end"> {
-  const first = lengths.inDims(plus(base, own.shift));
+  const first = lengths.normal(plus(base, own.shift));
   demand("inside", isAtLeastZero(first, lengths.box.ranges), "an element may be counted from below 0", m.span);
-  const [row, count] = [over(first, own.by), over(lengths.inDims(length), own.by)];
+  const [row = null, count = null] = [first, length].map((f) => over(lengths.inDims(f), own.by));
   if (row !== null && count !== null) {
     const start = product(by, plus(row, more));
     const last = plus(start, product(by, minus(count, ONE)));
@@ -219,8 +227,13 @@ function checkPairs(touches: readonly Touch[], { ends }: Lengths, pairs: Pairs):
 
 /** Where nothing orders two touches they must not meet. */
 function checkApart(a: Touch, b: Touch, ends: Comparisons): void {
+  if (a.columns !== null && b.columns !== null) {
+    if (areApart(a.columns, b.columns, ends)) return;
+    const [one, other] = [a.columns, b.columns];
+    const areOfOne = [one.by, one.from, one.to].every((f, i) => equal(f, [other.by, other.from, other.to][i]!));
+    if (areOfOne && (ends.isAtMost(one.end, other.first) || ends.isAtMost(other.end, one.first))) return;
+  }
   if (!ends.isBelow(b.start, a.end) || !ends.isBelow(a.start, b.end)) return;
-  if (a.columns !== null && b.columns !== null && areApart(a.columns, b.columns, ends)) return;
   demand("ordered", false, "two accesses may meet that nothing orders", b.movement.span);
 }
 
