@@ -5,7 +5,7 @@ import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
 import { equal, type Form, isZero, minus, ONE, plus, product, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
-import { type Columns, distanceOf, type InColumns, keyOfPlace, movedPlace, over, type Place, placeInColumns } from "./places.js"; // prettier-ignore
+import { type Columns, distanceOf, type InColumns, keyOfPlace, movedPlace, type Place, placeInColumns } from "./places.js"; // prettier-ignore
 import { demand, isAsked, NotShown } from "./conditions.js";
 import { bufferAt, TAKEN } from "./packets.js";
 import { areApart } from "./order.js";
@@ -244,7 +244,7 @@ class Memory {
       if (next < 0) break;
       const [{ columns, held }] = left.splice(next, 1) as [HeldColumns];
       const width = minus(columns.to, columns.from);
-      const rows = [start, end].map((f) => over(this.lengths.inDims(f), by));
+      const rows = [start, end].map((f) => this.lengths.over(f, by));
       const whole = joined(held);
       const isWhole =
         whole !== null &&

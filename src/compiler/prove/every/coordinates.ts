@@ -7,7 +7,7 @@ import { productOf, sameExtent } from "../../types/extent.js";
 import { type Answer, outputRows, withoutRows } from "./elementwise.js";
 import { constantOf, equal, type Form, isAtLeastZero, isConstant, minus, ONE, plus, product, ZERO } from "./forms.js";
 import type { Lengths } from "./lengths.js";
-import { type Columns, distanceOf, latticeOf, over, parted, type Place } from "./places.js";
+import { type Columns, distanceOf, latticeOf, parted, type Place } from "./places.js";
 
 /** A coordinate of an input: that of the output's dimension `of`, and so much more. */
 interface Coordinate {
@@ -49,14 +49,26 @@ export class Coordinates {
       const linear = this.linear(input, owner, this.inOneRow(place, start, end));
       return linear !== null && isConstant(linear) ? String(constantOf(linear)) : null;
     }
-    const all = this.coordinates(input, place, start, end, columns)?.map(({ of, more }, d) => ({
-      of,
-      more: minus(plus(more, this.beginOf(input, owner, d)), this.beginOf(this.output, this.rank, of)),
+    const [of, output] = this.asRows(input);
+    const dims = output.shape.length - of.shape.length;
+    const inDims = (f: Form): Form => this.lengths.inDims(f);
+    const all = this.coordinates(of, output, place, start, end, columns)?.map(({ of: dim, more }, d) => ({
+      of: dim,
+      more: minus(plus(more, inDims(this.beginOf(of, owner, d))), inDims(this.beginOf(output, this.rank, dim))),
     }));
     if (all === undefined || !all.every(({ more }) => isConstant(more))) return null;
-    const dims = this.output.shape.length - input.shape.length;
-    if (this.answer === "whole" && all.some(({ of }, d) => of !== d + dims)) return null;
-    return `[${all.map(({ of, more }) => `${of} + ${constantOf(more)}`).join()}]`;
+    if (this.answer === "whole" && all.some(({ of: dim }, d) => dim !== d + dims)) return null;
+    return `[${all.map(({ of: dim, more }) => `${dim} + ${constantOf(more)}`).join()}]`;
+  }
+
+  /** An input and the output with all dimensions before one that is cut as rows, and all others as columns, where they have as many. */
+  private asRows(input: SignatureTensor): readonly [input: SignatureTensor, output: SignatureTensor] {
+    const { output } = this;
+    const cuts = [input, output].flatMap(({ layout }) => (layout.kind === "sharded" && layout.dim > 0 ? [layout.dim] : [])); // prettier-ignore
+    const [first = 1, second = first] = cuts;
+    if (output.shape.length < 3 || input.shape.length !== output.shape.length || first !== second)
+      return [input, output];
+    return [flattened(input, first), flattened(output, first)];
   }
 
   /** A place by rows, of elements of the first row alone, as what has one row has: they lie at a distance. */
@@ -139,34 +151,36 @@ export class Coordinates {
   /** Of outputs with rows and columns, what lies where in a rank's part of an input with rows and columns, or columns alone. */
   private coordinates(
     input: SignatureTensor,
+    output: SignatureTensor,
     place: Place,
     start: Form,
     end: Form,
     some?: Columns,
   ): readonly Coordinate[] | null {
-    const { ranges } = this.lengths.box;
-    if (this.output.localShape.length !== 2 || input.localShape.length > 2) return null;
-    const columns = this.lengthOf(this.output.localShape[1]!);
-    const length = this.lengthOf(input.localShape.at(-1)!);
+    const { lengths } = this;
+    const { ranges } = lengths.box;
+    if (output.localShape.length !== 2 || input.localShape.length > 2) return null;
+    const columns = lengths.inDims(this.lengthOf(output.localShape[1]!));
+    const length = lengths.inDims(this.lengthOf(input.localShape.at(-1)!));
     const distance = distanceOf(place);
     if (distance !== null) {
-      const more = equal(columns, length) && input.localShape.length === 2 ? over(distance, columns) : null;
+      const more = equal(columns, length) && input.localShape.length === 2 ? lengths.over(distance, columns) : null;
       return more === null ? null : rowsAndColumns({ of: 0, more }, { of: 1, more: ZERO });
     }
     const lattice = latticeOf(place);
-    if (lattice === null || !equal(lattice.by, columns)) return null;
-    const { first, row, column, shift, by } = lattice;
-    const [left, right] = some === undefined ? [ZERO, by] : [some.from, some.to];
+    if (lattice === null) return null;
+    const inDims = (f: Form): Form => lengths.inDims(f);
+    const [first, row, column] = [lattice.first, lattice.row, lattice.column].map(inDims) as [Form, Form, Form];
+    const [shift, by] = [inDims(lattice.shift), inDims(lattice.by)];
+    if (!equal(by, columns)) return null;
+    const [left, right] = some === undefined ? [ZERO, by] : [inDims(some.from), inDims(some.to)];
     // Where in a row of the input the first of these columns lies.
-    const [moved, at] = [over(this.lengths.inDims(shift), by), parted(plus(first, product(column, left)), length)];
+    const [moved, at] = [lengths.over(shift, by), parted(plus(first, product(column, left)), length)];
     if (moved === null || at === null) return null;
     if (input.localShape.length === 1) return row.size === 0 && equal(column, ONE) ? [{ of: 1, more: first }] : null;
     const isWithin = (from: Form, to: Form): boolean =>
       isAtLeastZero(from, ranges) && isAtLeastZero(minus(length, to), ranges);
-    const [from, to] = [
-      over(this.lengths.inDims(plus(start, shift)), by),
-      over(this.lengths.inDims(plus(end, shift)), by),
-    ];
+    const [from, to] = [lengths.over(plus(start, shift), by), lengths.over(plus(end, shift), by)];
     const isCrossed = equal(row, ONE) && equal(column, length) && from !== null && to !== null;
     if (this.answer === "single" && isCrossed && some === undefined && isWithin(plus(at.rest, from), plus(at.rest, to)))
       return rowsAndColumns({ of: 1, more: at.whole }, { of: 0, more: plus(at.rest, moved) });
@@ -186,6 +200,15 @@ export class Coordinates {
     const dims = localShape.length;
     return dims < 2 || (constantOf(columns) >= dims && constantOf(minus(end, start)) >= 2 * dims - 1);
   }
+}
+
+/** A tensor with two dimensions, of which one dimension is the first of the second; as it is where ranks have other parts of that. */
+function flattened(t: SignatureTensor, dim: number): SignatureTensor {
+  const { layout, shape, localShape } = t;
+  if (layout.kind === "sharded" && layout.dim !== 0 && layout.dim !== dim) return t;
+  const both = (of: typeof shape): typeof shape => [productOf(of.slice(0, dim)), productOf(of.slice(dim))];
+  const cut = layout.kind === "sharded" ? { ...layout, dim: layout.dim === 0 ? 0 : 1 } : layout;
+  return { ...t, layout: cut, shape: both(shape), localShape: both(localShape) };
 }
 
 function rowsAndColumns(row: Coordinate, column: Coordinate): readonly Coordinate[] {

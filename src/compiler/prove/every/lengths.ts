@@ -278,7 +278,12 @@ export class Lengths {
 
   /** A form as it compares with what others count, one object for all equal ones. */
   normal(f: Form): Form {
-    return this.one(this.inProducts(f));
+    return this.one(this.inProducts(this.inDims(f)));
+  }
+
+  /** A form over another; null where nothing shows that it is a multiple. */
+  over(f: Form, by: Form): Form | null {
+    return over(f, by) ?? over(this.inDims(f), this.inDims(by));
   }
 
   /** With lengths of their own for products of dimensions, as far as they divide: then it compares with what is counted by such a length. */
@@ -286,7 +291,7 @@ export class Lengths {
     return this.products.reduce((all, { length, whole }) => exchanged(all, whole, length), f);
   }
 
-  /** With products of dimensions for lengths of their own, where it divides by dimensions. */
+  /** With products of dimensions for lengths of their own: so it is a multiple of what it is of dimensions. */
   inDims(f: Form): Form {
     return this.products.reduceRight((all, { length, whole }) => exchanged(all, length, whole), f);
   }
@@ -320,7 +325,7 @@ export class Lengths {
     const key = "root" in length ? `@${length.root}` : length.constant;
     let known = this.lengths.get(key);
     if (known === undefined) {
-      known = this.one("root" in length ? this.of(this.program.expressions.numbered(length.root)) : constant(length.constant)); // prettier-ignore
+      known = this.normal("root" in length ? this.of(this.program.expressions.numbered(length.root)) : constant(length.constant)); // prettier-ignore
       this.lengths.set(key, known);
     }
     return known;
@@ -353,13 +358,14 @@ export class Lengths {
   rowsIn(buffer: string, row: Form): Form | null {
     const { kernel, expressions } = this.program;
     const [rows, ...columns] = kernel.buffers.find((b) => b.name === buffer)!.shape;
-    return equal(row, this.of(expressions.extent(productOf(columns)))) ? this.of(expressions.extent(rows!)) : null;
+    const own = this.of(expressions.extent(productOf(columns)));
+    return equal(this.inDims(row), this.inDims(own)) ? this.of(expressions.extent(rows!)) : null;
   }
 
   /** Whether so many elements are no more than there are in rows, as far as a product of dimensions shows it that is taken for a length of its own. */
   isInRows(elements: Form, rows: Form, row: Form): boolean {
     return this.products.some(({ length, whole }) => {
-      const times = ratio(whole, product(rows, row));
+      const times = ratio(this.inDims(whole), this.inDims(product(rows, row)));
       return times !== null && isAtLeastZero(minus(length, scaled(elements, times)), this.box.ranges);
     });
   }
@@ -373,7 +379,7 @@ export class Lengths {
     let size = this.sizes.get(buffer);
     if (size !== undefined) return size;
     const { kernel, expressions } = this.program;
-    size = this.one(this.of(expressions.extent(of(kernel.buffers.find((b) => b.name === buffer)!.shape))));
+    size = this.normal(this.of(expressions.extent(of(kernel.buffers.find((b) => b.name === buffer)!.shape))));
     this.sizes.set(buffer, size);
     return size;
   }

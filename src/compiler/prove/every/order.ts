@@ -3,7 +3,7 @@ import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, ZER
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
-import { type Columns, distanceOf, type InColumns, latticeOf, over, type Place } from "./places.js";
+import { type Columns, distanceOf, type InColumns, latticeOf, type Place } from "./places.js";
 import type { Span } from "../../source.js";
 import { areOneTaker, eitherTaker, renamedTaker, type Taker } from "./takers.js";
 import { demand, NotShown } from "./conditions.js";
@@ -179,7 +179,7 @@ function rowsRead(
   const leaves = `an index may leave '${buffer}'`;
   let [low, high] = [first, plus(first, product(column, minus(by, ONE)))];
   if (row.size > 0) {
-    const [from = null, count = null] = [begin, length].map((f) => over(lengths.inDims(f), by));
+    const [from = null, count = null] = [begin, length].map((f) => lengths.over(f, by));
     if (from === null || count === null) {
       const rows = lengths.rowsIn(buffer, row);
       if (rows === null || !lengths.isInRows(plus(begin, length), rows, by))
@@ -205,7 +205,7 @@ function columnsStored(
 ): Pick<Touch, "start" | "end"> {
   const first = lengths.normal(plus(base, own.shift));
   demand("inside", isAtLeastZero(first, lengths.box.ranges), "an element may be counted from below 0", m.span);
-  const [row = null, count = null] = [first, length].map((f) => over(lengths.inDims(f), own.by));
+  const [row = null, count = null] = [first, length].map((f) => lengths.over(f, own.by));
   if (row !== null && count !== null) {
     const start = product(by, plus(row, more));
     const last = plus(start, product(by, minus(count, ONE)));
