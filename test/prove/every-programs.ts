@@ -21,6 +21,11 @@ const gatheredRows = (row: string, where = ""): string =>
   let c = m / world
   for p in ranks { for i, j in tiles(c, n) { y[p * c + i, j] = x@p[${row}, j] } }
 }`;
+const gatheredColumns = (place: string, row: string, column: string, rows = "m"): string =>
+  `collective f(x: T[m, n] sharded(1)) -> y: T[m, n] replicated {
+  let c = n / world
+  for i, j in tiles(${rows}, c) { for p in ranks { y@p[${place}] = x[${row}, ${column}] } }
+}`;
 const cube = (body: string): string =>
   `collective f(x: T[b, m, n] local) -> y: T[b, m, n] local ensures y[h, i, j] == x[h, i, j] {\n${body}\n}`;
 const reduced = (body: string): string => `collective f(x: T[n] partial(sum)) -> y: T[n] replicated {\n${body}\n}`;
@@ -267,6 +272,38 @@ export const FAR_WRONG: readonly FarWrong[] = [
     "rows by one constant",
     (k) => square(`for i, j in tiles(m, n) { y[i, j] = x[i - i / ${k}, j] }`),
     (k) => ({ m: k + 1, n: 2 }),
+  ),
+  // -- columns
+  far(
+    "rows of columns fall together",
+    (k) => gatheredColumns(`min(i, ${k}), rank * c + j`, "i", "j"),
+    (k) => ({ m: k + 2, n: 4 }),
+  ),
+  far(
+    "columns fall together",
+    (k) => gatheredColumns(`i, rank * c + min(j, ${k})`, "i", "j"),
+    (k) => ({ m: 2, n: 2 * k + 4 }),
+  ),
+  far("rows of columns end early", (k) => gatheredColumns("i, rank * c + j", "i", "j", `min(m, ${k})`), (k) => ({ m: k + 1, n: 4 })), // prettier-ignore
+  far(
+    "columns are of one row",
+    (k) => gatheredColumns("i, rank * c + j", `min(i, ${k})`, "j"),
+    (k) => ({ m: k + 2, n: 4 }),
+  ),
+  far(
+    "columns are one column",
+    (k) => gatheredColumns("i, rank * c + j", "i", `min(j, ${k})`),
+    (k) => ({ m: 2, n: 2 * k + 4 }),
+  ),
+  far(
+    "columns of many rows lie one farther on",
+    (k) => gatheredColumns(`i, (rank * c + j + m / ${k}) % n`, "i", "j"),
+    (k) => ({ m: k, n: 4 }),
+  ),
+  far(
+    "columns of many rows are another rank's",
+    (k) => gatheredColumns(`i, (rank + m / ${k}) % world * c + j`, "i", "j"),
+    (k) => ({ m: k, n: 4 }),
   ),
   // -- ranks
   far(
