@@ -50,6 +50,7 @@ export {
   oddBits,
   SMALLEST_STEP,
   valuesOf,
+  toI32,
   toI64,
   wideToF32,
 } from "./types/formats.js";

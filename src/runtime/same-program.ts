@@ -15,12 +15,14 @@ interface Loading {
  * The manifest of a program that a group of `world` ranks may load.
  * @throws UsageError for one with errors, or for another number of ranks.
  */
-export function requireManifest({ manifest }: CompileResult, world: number): Manifest {
-  if (manifest === null)
+export function requireManifest({ manifest, diagnostics }: CompileResult, world: number): Manifest {
+  if (manifest === null) {
+    const first = diagnostics.find((d) => d.severity === "error");
     throw new UsageError(
-      "the program has errors, so there is no kernel to load",
-      "look at the diagnostics of the compilation",
+      `the program has errors, so there is no kernel to load${first === undefined ? "" : `; the first is: ${first.message}`}`,
+      "look at the diagnostics of the compilation: they say where, and what to do",
     );
+  }
   if (manifest.ranks !== world)
     throw new UsageError(`the kernel was compiled for ${manifest.ranks} ranks; this group has ${world}`);
   return manifest;

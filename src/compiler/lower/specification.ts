@@ -4,7 +4,7 @@ import type { OutputSpecification } from "../manifest.js";
 import { sameExtent } from "../types/extent.js";
 import { expressedNames } from "./facts.js";
 import { elementSpecification } from "./element-specification.js";
-import { storedSpecification, tensorSpecification } from "./tensor-specification.js";
+import { asStored, storedSpecification, tensorSpecification } from "./tensor-specification.js";
 
 /**
  * One specification per output. Conversions are the identity on logical tensors. Explicit steps from one input to one
@@ -27,12 +27,13 @@ export function specificationOf(checked: CheckedCollective): (OutputSpecificatio
       };
     if (ensured !== undefined) return tensorSpecification(ensured.value, checked);
     const assigned = syntax.body.filter(isTensorAssignment).find((s) => s.target.text === output.name);
-    if (assigned !== undefined && expressed.has(output.name)) return storedSpecification(assigned.value, checked);
+    if (assigned !== undefined && expressed.has(output.name))
+      return storedSpecification(assigned.value, output.dtype, checked);
     const [only] = inputs;
     const movesOneTensor = inputs.length === 1 && outputs.length === 1 && only!.shape.length === output.shape.length;
     const comparable = movesOneTensor && only!.layout.kind !== "local" && output.layout.kind !== "local";
     return comparable && only!.shape.every((e, d) => sameExtent(e, output.shape[d]!))
-      ? { kind: "input", name: only!.name }
+      ? asStored({ kind: "input", name: only!.name }, only!.dtype, output.dtype)
       : null;
   });
 }

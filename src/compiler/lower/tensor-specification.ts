@@ -9,7 +9,7 @@ import { ranksIn } from "../check/tensors.js";
 import { orderOf, swapLast } from "../check/tensor-views.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
 import type { Specification } from "../manifest.js";
-import { isDType } from "../types/dtype.js";
+import { type DType, isDType, isFloat } from "../types/dtype.js";
 import type { Extent } from "../types/extent.js";
 import { partialOf } from "../types/layout.js";
 
@@ -30,12 +30,19 @@ export function tensorSpecification(e: Expression, checked: CheckedCollective): 
 
 /**
  * The same for a value that is stored: what a conversion may round on the way is rounded by the store alone. Parts of a
- * sum over ranks are rounded where they travel all the same.
+ * sum over ranks are rounded where they travel all the same. What becomes a whole number is another one.
+ * @param dtype of what it is stored in
  */
-export function storedSpecification(e: Expression, checked: CheckedCollective): Specification {
+export function storedSpecification(e: Expression, dtype: DType, checked: CheckedCollective): Specification {
   const translation = new Translation(checked);
   const s = translation.of(e, namesIn(checked, translation, e));
-  return s.kind === "rounded" && !translation.roundedParts.has(s) ? s.a : s;
+  const stored = s.kind === "rounded" && !translation.roundedParts.has(s) ? s.a : s;
+  return asStored(stored, translation.dtypeOf(e), dtype);
+}
+
+/** What is stored where numbers are whole, of what need not be: the store cuts it off. */
+export function asStored(s: Specification, from: DType | null, to: DType): Specification {
+  return from !== null && isFloat(from) && !isFloat(to) ? { kind: "cast", dtype: to, a: s } : s;
 }
 
 /** Lets and outputs by name, where an expression stands or at the end. What lies in memory, an output or a let that loops index, is read from there, rounded to its dtype. */
@@ -48,7 +55,8 @@ function namesIn(checked: CheckedCollective, translation: Translation, until?: E
     const value = translation.of(s.value, names);
     const isKept = s.kind === "assign" || checked.stored.has(name);
     const memory = checked.tensors.get(name) ?? checked.stored.get(name);
-    names.set(name, !isKept || value.kind === "input" ? value : { kind: "cast", dtype: memory!.dtype, a: value });
+    const isAsItWas = value.kind === "input" && checked.tensors.get(value.name)?.dtype === memory?.dtype;
+    names.set(name, !isKept || isAsItWas ? value : { kind: "cast", dtype: memory!.dtype, a: value });
   }
   return names;
 }
@@ -132,7 +140,7 @@ class Translation {
     return rounded;
   }
 
-  private dtypeOf(e: Expression) {
+  dtypeOf(e: Expression): DType | null {
     const type = this.checked.types.get(e);
     return type?.kind === "tensor" ? type.dtype : null;
   }

@@ -138,6 +138,11 @@ export function toI64(x: number): bigint {
   return x >= 2 ** 63 ? MOST_I64 : x <= -(2 ** 63) ? -MOST_I64 - 1n : x === x ? BigInt(Math.trunc(x)) : 0n;
 }
 
+/** A float as an integer of 32 bits: its fraction is cut off, it stays at the ends of the range, and of NaN it is 0. */
+export function toI32(x: number): number {
+  return x >= 2 ** 31 ? 2 ** 31 - 1 : x <= -(2 ** 31) ? -(2 ** 31) : x | 0;
+}
+
 /** The float32 nearest to a whole number of 64 bits, rounded once. */
 export function wideToF32(x: bigint): number {
   const near = Number(x);

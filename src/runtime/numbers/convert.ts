@@ -7,11 +7,12 @@ import {
   ENCODERS,
   isNarrowFloat,
   oddBits,
+  toI32,
   toI64,
   valuesOf,
 } from "../../compiler/index.js";
 
-export { encode };
+export { encode, toI32 };
 
 /** The element nearest to a number; of i64 the whole one, saturated. */
 export function elementOf(dtype: DType, x: number): Element {

@@ -20,7 +20,7 @@ import {
   type UnaryFunction,
 } from "../../compiler/index.js";
 import { RuntimeError } from "../errors.js";
-import { decode, encode } from "../numbers/index.js";
+import { decode, encode, toI32 } from "../numbers/index.js";
 import { functionError, rounding } from "./elementwise.js";
 import { PartialSums, sumError, wrap } from "./logical.js";
 
@@ -255,7 +255,7 @@ export function floatChoice(state: State, condition: Compute, a: Compute, b: Com
 /** A float rounded to a dtype. */
 export function floatCast(state: State, dtype: DType, a: Compute): Compute {
   const { epsilon, kind } = DTYPES[dtype];
-  const round = (x: number): number => decode(dtype, encode(dtype, x));
+  const round = (x: number): number => decode(dtype, encode(dtype, kind === "int" ? toI32(x) : x));
   return () => {
     const x = a();
     const off = errorOf(state);

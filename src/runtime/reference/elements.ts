@@ -26,6 +26,7 @@ import {
   wideToF32,
 } from "../../compiler/index.js";
 import { decode, encode } from "../numbers/index.js";
+import { constantError } from "./elementwise.js";
 import { decodedInput, InputBlocks, type InputReader } from "./inputs.js";
 import {
   COMPARE,
@@ -52,7 +53,7 @@ import {
 import { givenTo, type Rows } from "./logical.js";
 import { startsOf } from "./starts.js";
 import { MOST_FOLDED, WideClaims } from "./wide-claims.js";
-import { wideCast, wideRows } from "./wide.js";
+import { wideCast, wideOf, wideRows } from "./wide.js";
 
 /**
  * What the claim says of elements `from` … `to` (exclusive) of one rank's output, counted row-major in its local shape.
@@ -82,7 +83,9 @@ export function evaluateElements(
       rest = Math.floor(rest / shape[d]!);
     }
   };
-  if (claim.kind(s.value) === "i64") {
+  // What a float is off by, the whole number is that is made of it.
+  const cutOff = s.value.kind === "cast" && s.value.dtype === "i64" && claim.kind(s.value.a) === "float" ? s.value.a : null; // prettier-ignore
+  if (claim.kind(s.value) === "i64" && cutOff === null) {
     const compute = claim.wides.of(s.value);
     const wide = BigInt64Array.from({ length: to - from }, (_, i) => {
       go(from + i);
@@ -90,7 +93,7 @@ export function evaluateElements(
     });
     return wideRows(wide);
   }
-  const compute = claim.float(s.value);
+  const compute = claim.float(cutOff ?? s.value);
   for (let at = from; at < to; at++) {
     go(at);
     values[at - from] = compute();
@@ -99,6 +102,8 @@ export function evaluateElements(
     copied &&= state.copied;
     exact &&= off === 0;
   }
+  if (cutOff !== null)
+    return { ...wideRows(wideOf({ values })), error: exact ? null : error.map(Math.ceil), copied: false };
   return { values, error: exact ? null : error, copied };
 }
 
@@ -248,6 +253,16 @@ class Claim {
     return compute;
   }
 
+  /** An operand of floats: a whole number is one of them. */
+  private besideFloats(e: ElementExpression): Compute {
+    return e.kind === "constant" ? this.literal(e.value) : this.float(e);
+  }
+
+  private literal(value: number): Compute {
+    const off = constantError(value);
+    return () => set(this.state, value, off);
+  }
+
   private makeFloat(e: ElementExpression): Compute {
     const { state } = this;
     const isCopy = e.kind === "load" || e.kind === "select" || e.kind === "reduce";
@@ -265,7 +280,7 @@ class Claim {
     }
     switch (e.kind) {
       case "constant":
-        return () => set(state, e.value, 0);
+        return this.literal(e.value);
       case "scalar": {
         const value = givenTo(e.name, this.manifest, this.dims);
         return () => set(state, value, 0);
@@ -273,7 +288,7 @@ class Claim {
       case "unary":
         return floatUnary(state, e.fn, this.float(e.a));
       case "binary":
-        return floatBinary(state, e.fn, this.float(e.a), this.float(e.b));
+        return floatBinary(state, e.fn, this.besideFloats(e.a), this.besideFloats(e.b));
       case "compare": {
         const [a, b, f] = [this.float(e.a), this.float(e.b), COMPARE[e.fn]!];
         return () => {

@@ -10,7 +10,7 @@ import {
   type Comparison,
   type UnaryFunction,
 } from "../../compiler/index.js";
-import { decode, encode, isNarrowFloat, SMALLEST_STEP } from "../numbers/index.js";
+import { decode, encode, isNarrowFloat, SMALLEST_STEP, toI32 } from "../numbers/index.js";
 import { type Rows, timesWhole, type Whole, type Whole32, wrap } from "./logical.js";
 import { heldRows, wideBinary, wideOf, wideRows, wideUnary } from "./wide.js";
 
@@ -21,6 +21,11 @@ const LEAST_NORMAL = 2 ** -126;
 export function rounding(x: number): number {
   const size = Math.abs(x);
   return U32 * size + (size > 0 && size < LEAST_NORMAL ? 2 ** -150 : 0);
+}
+
+/** What a literal number among floats is off by, where float32 has no such number. */
+export function constantError(x: number): number {
+  return Number.isFinite(x) && Number.isFinite(Math.fround(x)) ? Math.abs(x - Math.fround(x)) : 0;
 }
 
 /** What a function of `x` that is `y` is off by, at most; where it goes through numbers below normal ones, as e⁻¹⁰⁰ is, by those steps times `x`. */
@@ -182,8 +187,9 @@ const sizeAt = ({ sizes, values }: Rows, i: number): number => sizes?.[i] ?? Mat
  * Rounds to the dtype; a value that is not known exactly may be rounded to a neighbour. Of a sum over ranks, each rank
  * rounds its part: the error goes with the sizes of the parts, which may cancel.
  * @param ranks how many parts a sum over ranks has
+ * @param isFloat whether it was a float before: one that is out of range becomes the last integer of 32 bits, where integers wrap
  */
-export function castRows(dtype: DType, a: Rows, ranks: number): Rows {
+export function castRows(dtype: DType, a: Rows, ranks: number, isFloat: boolean): Rows {
   if (a.wide !== undefined) return dtype === "i64" ? a : heldRows(dtype, a);
   if (dtype === "i64")
     return {
@@ -193,9 +199,10 @@ export function castRows(dtype: DType, a: Rows, ranks: number): Rows {
       wide: wideOf(a),
     };
   if (a.sizes !== undefined && DTYPES[dtype].kind === "float") return roundedRows(dtype, a, ranks);
-  const values = a.values.map((x) => decode(dtype, encode(dtype, x)));
-  if (a.error === null) return { values, error: null, copied: false };
   const { epsilon, kind } = DTYPES[dtype];
+  const isCutOff = isFloat && kind === "int";
+  const values = a.values.map((x) => decode(dtype, encode(dtype, isCutOff ? toI32(x) : x)));
+  if (a.error === null) return { values, error: null, copied: false };
   const error = values.map((y, i) => {
     const e = a.error![i]!;
     if (e === 0) return 0;

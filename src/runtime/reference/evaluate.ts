@@ -12,7 +12,7 @@ import {
   type Specification,
 } from "../../compiler/index.js";
 import type { BinaryFunction, Comparison, UnaryFunction } from "../../compiler/index.js";
-import { binaryRows, castRows, compareRows, roundedRows, selectRows, unaryRows } from "./elementwise.js";
+import { binaryRows, castRows, compareRows, constantError, roundedRows, selectRows, unaryRows } from "./elementwise.js";
 import { foldRows } from "./folds.js";
 import type { TypedArray } from "../numbers/index.js";
 import type { InputReader } from "./inputs.js";
@@ -124,7 +124,11 @@ export function evaluateRows(s: Specification, c: Context, first: number, last: 
 function computeRows(s: Specification, c: Context, first: number, last: number, self: number): Rows {
   const rowsOf = (x: Specification): Rows => evaluateRows(x, c, first, last, self);
   /** An operand as the elements of this value need it. */
-  const operand = (x: Specification): Rows => spreadRows(x, specificationShape(s, c), c, first, last, self);
+  const operand = (x: Specification): Rows => {
+    const rows = spreadRows(x, specificationShape(s, c), c, first, last, self);
+    const off = x.kind === "constant" && wholeOf(s, c) === null ? constantError(x.value) : 0;
+    return off === 0 ? rows : { ...rows, error: new Float64Array(rows.values.length).fill(off) };
+  };
   switch (s.kind) {
     case "input":
       return inputRows(s.name, c, first, last, self, null);
@@ -150,7 +154,7 @@ function computeRows(s: Specification, c: Context, first: number, last: number, 
     case "select":
       return selectRows(operand(s.condition), operand(s.a), operand(s.b));
     case "cast":
-      return castRows(s.dtype, rowsOf(s.a), c.manifest.ranks);
+      return castRows(s.dtype, rowsOf(s.a), c.manifest.ranks, wholeOf(s.a, c) === null);
     case "rounded":
       return roundedRows(s.dtype, rowsOf(s.a), c.manifest.ranks);
     case "fold":

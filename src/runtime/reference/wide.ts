@@ -17,7 +17,7 @@ export function wideRows(wide: BigInt64Array): Rows {
 }
 
 /** Rows as whole numbers of 64 bits; of constants and smaller integers, which float64 holds, the same numbers. */
-export function wideOf({ wide, values }: Rows): BigInt64Array {
+export function wideOf({ wide, values }: Pick<Rows, "wide" | "values">): BigInt64Array {
   return wide ?? BigInt64Array.from(values, toI64);
 }
 
