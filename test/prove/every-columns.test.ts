@@ -62,6 +62,19 @@ describe("dimensions that ranks share", () => {
     }
   });
 
+  it.each([
+    ["its own tensors", "(x: T[m, n] local, w: T[n] replicated) -> y: T[m, n] local { y = gelu(x * w + 1) }"],
+    ["its own and a sum", "(x: T[m, n] local, w: T[m, n] partial(sum)) -> y: T[m, n] local { y = all_reduce(w) + x }"],
+    ["three dimensions of its own", "(x: T[b, m, n] local) -> y: T[b, m, n] local { y = -x }"],
+  ])("and what each rank makes of %s, which it shares with none", (_, text) => {
+    const { kernel } = compile(`collective f${text}`, {
+      ranks: 2,
+      dtype: "bf16",
+      mapping: { ...PROOF_MAPPING, ...DIRECT },
+    });
+    expect(why(kernel!)).toBe(null);
+  });
+
   it("are ordered where rows and columns change places, too", () => {
     const text = `collective f(x: T[m, n] sharded(0)) -> y: T[n, m] sharded(0) {
       for p in ranks {

@@ -140,12 +140,13 @@ class OfTensors {
 /** The last dimensions of the output, on all ranks or cut along one of them: so that places in one say where to look in another. */
 function checkShapes(kernel: Kernel, given: SignatureTensor): void {
   const output = outputRows(given);
+  // What each rank makes of its own tensors is in places of these, as what it has whole is.
+  const others = output.layout.kind === "local" ? ["sharded", "grid"] : ["local", "grid"];
   const fits = ({ layout, shape }: SignatureTensor): boolean => {
     const before = output.shape.length - shape.length;
     return (
       layout.axis === undefined &&
-      layout.kind !== "local" &&
-      layout.kind !== "grid" &&
+      !others.includes(layout.kind) &&
       before >= 0 &&
       shape.every((e, d) => sameExtent(e, output.shape[before + d]!))
     );
