@@ -37,6 +37,10 @@ const SCALED = `collective f(x: T[m, n] sharded(1), w: T[n] replicated) -> y: T[
 const CUBE = "collective f(x: T[b, m, n] sharded(1)) -> y: T[b, m, n] replicated { y = all_gather(x, dim: 1) }";
 const CUBE_SUM =
   "collective f(x: T[b, m, n] partial(sum)) -> y: T[b, m, n] sharded(1) { y = reduce_scatter(x, dim: 1) }";
+const EXCHANGED = "collective f(x: T[m, n] sharded(1)) -> y: T[m, n] sharded(0) { y = all_to_all(x, dim: 0) }";
+const READ = `collective f(x: T[m, n] sharded(1)) -> y: T[m, n] sharded(0) {
+  for i, j in tiles(m / world, n) { y[i, j] = x@(j / (n / world))[i + rank * (m / world), j % (n / world)] }
+}`;
 const LAST_SUM =
   "collective f(x: T[b, m, n] partial(sum)) -> y: T[b, m, n] sharded(2) { y = reduce_scatter(x, dim: 2) }";
 
@@ -52,6 +56,8 @@ describe("dimensions that ranks share", () => {
     ["the second of three dimensions, in packets", CUBE, PACKETS],
     ["sums, cut along the second of three dimensions", CUBE_SUM, DIRECT],
     ["the same in packets, summed up", CUBE_SUM, PACKETS],
+    ["columns that become rows", EXCHANGED, DIRECT],
+    ["columns that become rows, element by element", READ, DIRECT],
     ["sums, cut along the last of three dimensions", LAST_SUM, DIRECT],
   ])("%s, hold for every length, as printed, too", (_, text, mapping) => {
     for (const ranks of [2, 3, 4]) {
@@ -103,6 +109,24 @@ describe("columns are not held to be right", () => {
     ],
     ["of the row below", pushed("min(i + 1, m - 1), j"), /ordering|answer/],
   ])("%s", (_, text, reason) => {
+    const { kernel } = compile(text, { ranks: 4, dtype: "bf16", mapping: PROOF_MAPPING });
+    expect(why(kernel!)).toMatch(reason);
+  });
+
+  const read = (peer: string, row: string, column: string): string => `
+    collective f(x: T[m, n] sharded(1)) -> y: T[m, n] sharded(0) {
+      let c = n / world
+      for i, j in tiles(m / world, n) { y[i, j] = x@(${peer})[${row}, ${column}] }
+    }`;
+  const ROW = "i + rank * (m / world)";
+
+  it.each([
+    ["of the ranks the other way round", read("world - 1 - j / c", ROW, "j % c"), /answer|ordering/],
+    ["of the next rank", read("(j / c + 1) % world", ROW, "j % c"), /answer|ordering/],
+    ["in the next column", read("j / c", ROW, "(j + 1) % c"), /answer|ordering/],
+    ["of the first rows", read("j / c", "i", "j % c"), /answer/],
+    ["of another width", read("min(j / (c + 1), world - 1)", ROW, "j % c"), /answer|ordering/],
+  ])("that are read %s", (_, text, reason) => {
     const { kernel } = compile(text, { ranks: 4, dtype: "bf16", mapping: PROOF_MAPPING });
     expect(why(kernel!)).toMatch(reason);
   });

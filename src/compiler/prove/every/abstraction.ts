@@ -25,9 +25,9 @@ import type { Part } from "./unrolled.js";
 
 /**
  * What is unknown: each number of dimensions alone, but for what is added to it. Of one that equals the length of a loop that is
- * known, too, where unknowns are `joint`.
+ * known, too, where unknowns are `joint`. Of `parts`, that such a number of them is another unknown.
  */
-export const DEPTHS = ["apart", "joint"] as const;
+export const DEPTHS = ["apart", "joint", "parts"] as const;
 export type Depth = (typeof DEPTHS)[number];
 
 /** An abstraction of a part, and the way back. */
@@ -181,13 +181,20 @@ export class Abstraction {
 
   /** @param role one expression may be several unknowns, each in a role of its own */
   private unknown(e: Expression, role: string): Expression {
-    const isJoint = this.depth === "joint" && (role === "number" || role === "length");
+    const isJoint = this.depth !== "apart" && (role === "number" || role === "length");
+    const isOfParts = isJoint && this.depth === "parts";
+    if (isOfParts && e.kind === "apply" && e.fn === "div") {
+      const [of, by] = e.of as [Expression, Expression];
+      const isPart = by.kind === "constant" && by.value > 0 && this.expressions.multipleOf(of) % by.value === 0;
+      if (isPart && of.kind === "dim") return this.expressions.apply("div", this.unknown(of, role), by);
+    }
     const key = isJoint ? `${e.id}` : `${role} ${e.id}`;
     let own = this.numbers.get(key);
     if (own === undefined) {
       const isLimited = isNeverNegative(e) && (role !== "length" || isPlain(e));
       // Of others nothing is asked but whether they are multiples where one says so.
-      const divisor = isJoint || role === "length" ? wholeVectors(this.expressions, e) : 1;
+      const whole = isJoint || role === "length" ? wholeVectors(this.expressions, e) : 1;
+      const divisor = isOfParts ? this.expressions.multipleOf(e) : whole;
       own = this.expressions.unknown(this.unknowns.push(e) - 1, isLimited, divisor);
       this.numbers.set(key, own);
     }

@@ -198,6 +198,16 @@ export class Expressions {
     return ["add", "sub", "min", "max", "rem", "select"].includes(e.fn) ? of.reduce(greatestCommon) : 1;
   }
 
+  /** How many times one length is another, which is a part of it that divides it; null where that is not seen. */
+  timesOf(length: Expression, part: Expression): number | null {
+    const [a, b] = [withoutLimit(length), withoutLimit(part)];
+    if (a === b) return 1;
+    if (b.kind !== "apply") return null;
+    const [of, by] = b.of;
+    if (b.fn !== "div" || by!.kind !== "constant" || withoutLimit(of!) !== a) return null;
+    return by!.value > 0 && this.multipleOf(a) % by!.value === 0 ? by!.value : null;
+  }
+
   extent(e: Extent): Expression {
     if (typeof e === "number") return this.constant(e);
     if (typeof e === "string") return this.dim(e);

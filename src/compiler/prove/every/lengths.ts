@@ -22,6 +22,7 @@ import {
   substituted,
   ZERO,
 } from "./forms.js";
+import { inLongerRows, partsOfRows } from "./columns.js";
 import { NotShown } from "./conditions.js";
 import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
@@ -29,8 +30,8 @@ import {
   type Counted,
   type InColumns,
   movedPlace,
+  numberAfter,
   over,
-  parted,
   partedBySum,
   placeInColumns,
   placeInTurn,
@@ -217,9 +218,11 @@ export class Lengths {
     if (movement.turns.length === 0 && sources.every(({ place }) => place.turns.length === 0))
       return [{ movement, turn: 0, base, length, sources }];
     const own = movement.turns.map((c) => renamedCounted(c, (f) => this.form(f)));
-    const inColumns = own.length === 1 ? this.inColumns(own[0]!) : null;
+    const inColumns = own.length === 1 ? inLongerRows(own[0]!, this.box.ranges) : null;
     if (inColumns !== null && sources.every(({ place }) => placeInColumns(place, inColumns) !== null))
       return [{ movement, turn: 0, base, length, sources, inColumns }];
+    const inParts = own.length === 0 ? partsOfRows(movement, base, length, sources, this) : null;
+    if (inParts !== null) return inParts;
     const [turns, ...further] = [...own, ...sources.flatMap(({ place }) => place.turns)] as [Counted, ...Counted[]];
     const count = ratio(length, turns.by);
     const isAlike = further.every((t) => equal(t.by, turns.by) && equal(t.shift, turns.shift));
@@ -240,23 +243,11 @@ export class Lengths {
         // Seen from where elements are stored.
         sources: sources.map((s) => ({
           ...s,
-          owner: s.owner === BY_TURN ? turn : s.owner,
+          owner: s.owner === BY_TURN ? known(numberAfter(s.place.turns[0]!.steps, turn)) : s.owner,
           place: movedPlace(known(placeInTurn(s.place, turn)), minus(ZERO, moved)),
         })),
       };
     });
-  }
-
-  /** What is counted row by row and stored in longer rows. Null of others. */
-  private inColumns(own: Counted): InColumns | null {
-    const { ranges } = this.box;
-    if (own.steps.length > 0) return null;
-    const by = plus(own.by, own.times);
-    const at = parted(minus(ZERO, own.shift), by);
-    if (at === null) return null;
-    const to = plus(at.rest, own.by);
-    if (!isAtLeastZero(at.rest, ranges) || !isAtLeastZero(minus(by, to), ranges)) return null;
-    return { columns: { by, from: at.rest, to }, own, more: at.whole };
   }
 
   /** One list for all movements that share theirs. */

@@ -65,7 +65,7 @@ export class Movements {
       const isLast = depth === DEPTHS.length - 1;
       let movements = this.known.get(abstraction.key);
       if (movements === undefined) {
-        movements = isLast ? this.movements(abstraction) : this.unlessTooCoarse(abstraction);
+        movements = isLast ? this.movements(abstraction) : this.unlessTooCoarse(abstraction, depth === 0);
         this.known.set(abstraction.key, movements);
         // What is too coarse once is for most that have the same ops.
         if (movements === null) this.depths.set(part.shape, depth + 1);
@@ -79,11 +79,13 @@ export class Movements {
   }
 
   /** Null where more is asked of unknowns than is known of them. */
-  private unlessTooCoarse(abstraction: Abstraction): readonly Movement[] | null {
+  private unlessTooCoarse(abstraction: Abstraction, areApart: boolean): readonly Movement[] | null {
     try {
       const movements = this.movements(abstraction);
       // Where elements lie that are counted by rows goes by lengths that are one.
-      return movements.every(({ aligned, turns }) => aligned.length === 0 && turns.length === 0) ? movements : null;
+      return !areApart || movements.every(({ aligned, turns }) => aligned.length === 0 && turns.length === 0)
+        ? movements
+        : null;
     } catch (e) {
       if (e instanceof NotShown) return null;
       throw e;

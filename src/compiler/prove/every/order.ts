@@ -145,7 +145,14 @@ function touchesIn(of: Repeated, lengths: Lengths): Map<string, Touch[]> {
       const distance = distanceOf(place);
       // What is made of packets is made by who takes them.
       if (packetsAt(buffer) !== null) continue;
-      if (distance !== null) touch(buffer, owner, from(lengths.sum(base, distance)), false, movement.takers[i + 1]);
+      if (distance !== null)
+        touch(
+          buffer,
+          owner,
+          from(lengths.sum(base, distance)),
+          false,
+          inColumns === undefined ? movement.takers[i + 1] : null,
+        );
       else touch(buffer, owner, rowsRead(lengths, movement, buffer, place, base, length), false, null, true);
     }
   }

@@ -28,14 +28,14 @@ import {
 import { demand, NotShown } from "./conditions.js";
 import { type Access, digitsOf, loadsOf, type StoreSeen, type Term, termText } from "./terms.js";
 import { type Counted, keyOfCounted, keyOfPlace, type Place, renamedCounted, renamedPlace } from "./places.js";
-import { quotientIn } from "./quotients.js";
+import { madeOfOne } from "./quotients.js";
 import { eitherTaker, type Taker, takerOf } from "./takers.js";
 import { GRID, type Way } from "./ways.js";
 
 /** For rows, where any block may take any element. */
 export const ANY_BLOCK = 0;
 
-/** The owner of what is read in turns: the rank with the number of the turn. */
+/** The owner of what is read in turns: the rank with the number that the first of the turns of its place makes of the turn's. */
 export const BY_TURN = -2;
 
 /** An element read, by where it lies. */
@@ -229,10 +229,10 @@ function placeOf(store: Access, { owner, index, lanes, op, spread }: Access, way
     throw new NotShown("the distance between what is read and what is stored changes from element to element", op.span);
   };
   const inIndex = [...way.quotients.in(index).keys()];
-  const owned = isConstant(owner) ? null : quotientIn(owner)!;
+  const owned = isConstant(owner) ? null : madeOfOne(owner)!;
   // What is made of a quotient in steps is known turn by turn alone, and so is all else of that quotient.
   const inSteps = inIndex.find((name) => way.quotients.stepsOf(name).length > 0);
-  const turn = owned ?? (inSteps === undefined ? null : way.quotients.quotientOf(inSteps));
+  const turn = owned === null && inSteps === undefined ? null : way.quotients.quotientOf(owned ?? inSteps!);
   const isOfTurn = (name: string): boolean => way.quotients.quotientOf(name) === turn;
   const [row = null, ...further] = inIndex.filter((name) => !isOfTurn(name));
   if (further.length > 0 || (row !== null && way.quotients.stepsOf(row).length > 0)) return fail();

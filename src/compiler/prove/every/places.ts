@@ -45,6 +45,17 @@ export function numberAfter(steps: readonly Step[], number: number): number | nu
   return at;
 }
 
+/** By how much what steps make of a number grows where the number does by so much, whatever it is; null where it may be by several. */
+export function slopeAfter(steps: readonly Step[], more: number): number | null {
+  let slope = more;
+  for (const { fn, times, by } of steps) {
+    const grown = times * slope;
+    if (times < 0 || grown % by !== 0) return null;
+    slope = fn === "rem" ? 0 : grown / by;
+  }
+  return slope;
+}
+
 /** One text for equal ones. */
 export function keyOfCounted({ times, shift, by, steps }: Counted): string {
   const made = steps.map(({ fn, times, add, by }) => ` ${fn} ${times} ${add} ${by}`);

@@ -1,6 +1,18 @@
 /** Quotients of what counts elements by lengths: symbols that go with the element, as the variables of loops do. */
 import { isLoop } from "./choices.js";
-import { constantOf, factors, type Form, isConstant, keyOf, minus, parameter, product } from "./forms.js";
+import {
+  constant,
+  constantOf,
+  equal,
+  factors,
+  type Form,
+  isConstant,
+  keyOf,
+  minus,
+  parameter,
+  product,
+} from "./forms.js";
+import type { Expressions } from "./expressions.js";
 import type { Step } from "./places.js";
 import { ROTATED } from "./terms.js";
 
@@ -21,6 +33,12 @@ const STEPPED = "~%";
 export function quotientIn(f: Form): string | null {
   const [[key, n] = ["", 0]] = f;
   return f.size === 1 && n === 1 && key.startsWith(QUOTIENT) && factors(key).length === 1 ? key : null;
+}
+
+/** The name of a quotient, or of what is made of one, that is all there is in a form; null of other forms. */
+export function madeOfOne(f: Form): string | null {
+  const [[key, n] = ["", 0]] = f;
+  return f.size === 1 && n === 1 && namesIn(f).length === 1 && factors(key).length === 1 ? key : null;
 }
 
 /** Names of the quotients in a form, and of what is made of quotients. */
@@ -47,19 +65,43 @@ export class Quotients {
   private readonly all = new Map<string, Quotient>();
   private readonly stepped = new Map<string, Stepped>();
 
+  constructor(private readonly expressions: Expressions) {}
+
   /**
    * What counts elements, or a quotient of it, over a length; or what that leaves. Null of other quotients.
    * @param by an opaque length, or a positive number
    */
   of(fn: "div" | "rem", of: Form, by: Form): Form | null {
     const row = quotientIn(of);
-    if (row === null && namesIn(of).length > 0) return null;
+    if (row === null && namesIn(of).length > 0) return this.inRow(fn, of, by);
     // A row over so many is an element over as many rows.
     const rows = row === null ? null : this.all.get(row)!;
     const quotient = rows === null ? { of, by } : { of: rows.of, by: product(by, rows.by) };
     const name = `${QUOTIENT}${keyOf(quotient.of)} / ${keyOf(quotient.by)}`.replaceAll("*", "·");
     this.all.set(name, quotient);
     return fn === "div" ? parameter(name) : minus(of, product(by, parameter(name)));
+  }
+
+  /** Of an element's place in its row, as many parts of which are one row as a number says: the number of its part, or its place in that. */
+  private inRow(fn: "div" | "rem", of: Form, by: Form): Form | null {
+    const [name, ...further] = namesIn(of);
+    const row = this.all.get(name!);
+    if (row === undefined || further.length > 0) return null;
+    const isPlace = equal(of, minus(row.of, product(row.by, parameter(name!))));
+    const parts = isPlace ? this.timesOf(row.by, by) : null;
+    if (parts === null) return null;
+    const part = this.of("div", row.of, by)!;
+    return fn === "rem" ? minus(row.of, product(by, part)) : this.step("rem", part, constant(parts));
+  }
+
+  /** How many times one opaque length is another; null where that is not seen. */
+  private timesOf(length: Form, other: Form): number | null {
+    const [a, b] = [length, other].map((f) => {
+      const [[key, n] = ["", 0]] = f;
+      const isOne = f.size === 1 && n === 1 && key.startsWith("@") && factors(key).length === 1;
+      return isOne ? this.expressions.numbered(Number(key.slice(1))) : null;
+    });
+    return a == null || b == null ? null : this.expressions.timesOf(a, b);
   }
 
   /** What is made of a row's number by dividing it by a number; or an element's row, or its place in it, of rows that are so long. Null of others. */

@@ -55,7 +55,7 @@ import {
 } from "./forms.js";
 import { Choices, type Decisions, hasLoops, isCondition, truth } from "./choices.js";
 import { NotShown } from "./conditions.js";
-import { countsElements, quotientIn, Quotients } from "./quotients.js";
+import { countsElements, madeOfOne, Quotients } from "./quotients.js";
 import { EMPTY, kindOf, packetsOf } from "./packets.js";
 import { copyOf } from "./stretches.js";
 import { stripsOf } from "./strips.js";
@@ -100,7 +100,6 @@ export class Way {
   /** Packets that are taken, and those that are put together, by their values. */
   private readonly taken = new Map<Value, Access>();
   private readonly packed = new Map<Value, readonly Term[]>();
-  readonly quotients = new Quotients();
   private readonly outside: Evaluation;
   private readonly choices: Choices;
 
@@ -116,6 +115,7 @@ export class Way {
     private readonly roots: ReadonlyMap<number, string>,
     decisions: Decisions,
     otherwise: (decisions: Decisions) => void,
+    readonly quotients = new Quotients(expressions),
   ) {
     this.choices = new Choices(expressions, decisions, otherwise, (e) => this.outside.of(e));
     this.outside = new Evaluation(box.ranges, (e, of) => this.standIn(e, of));
@@ -469,7 +469,7 @@ export class Way {
     const index = this.needed(op, indices[0]!, `data decides where '${buffer}' is touched`);
     const owner = peer === null ? constant(-1) : this.needed(op, peer, "data decides which rank is meant");
     const isPeer = isConstant(owner) || [...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED));
-    if (!isPeer && quotientIn(owner) === null) throw new NotShown("lengths decide which rank is meant", op.span);
+    if (!isPeer && madeOfOne(owner) === null) throw new NotShown("lengths decide which rank is meant", op.span);
     const lanes = lanesOf(op.name === "load" ? op.results[0]!.type : op.operands[0]!.type);
     return { op, buffer, owner, index, lanes };
   }
