@@ -2,7 +2,7 @@
 import { constant, equal, type Form, isAtLeastZero, minus, plus, product, type Ranges, scaled, ZERO } from "./forms.js";
 import type { Lengths, MovementPart } from "./lengths.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
-import { type Counted, type InColumns, numberAfter, parted, slopeAfter } from "./places.js";
+import { type Counted, type InColumns, numberAfter, parted, ratio, slopeAfter } from "./places.js";
 
 /** Rows that are made of parts, as many as there may be ranks, of which each has its own sources: columns for each. Null of others. */
 export function partsOfRows(
@@ -13,7 +13,9 @@ export function partsOfRows(
   lengths: Lengths,
 ): readonly MovementPart[] | null {
   const [first, ...further] = sources.flatMap(({ place }) => place.turns);
-  if (first === undefined) return null;
+  const few = first === undefined ? null : ratio(length, first.by);
+  // One row alone is as many turns.
+  if (first === undefined || (few !== null && few <= lengths.program.kernel.world)) return null;
   if (!further.every((t) => equal(t.by, first.by) && equal(t.shift, first.shift)) || plus(base, first.shift).size > 0) return null; // prettier-ignore
   const parts = [first, ...further].flatMap(({ steps }) => steps.flatMap(({ fn, by }) => (fn === "rem" ? [by] : [])))[0]; // prettier-ignore
   const by = parts === undefined || parts > lengths.program.kernel.world ? null : product(first.by, constant(parts));

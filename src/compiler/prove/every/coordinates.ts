@@ -163,17 +163,23 @@ export class Coordinates {
     const columns = lengths.inDims(this.lengthOf(output.localShape[1]!));
     const length = lengths.inDims(this.lengthOf(input.localShape.at(-1)!));
     const distance = distanceOf(place);
-    if (distance !== null) {
-      const more = equal(columns, length) && input.localShape.length === 2 ? lengths.over(distance, columns) : null;
+    const isOfRows = input.localShape.length === 2;
+    if (distance !== null && isOfRows && equal(columns, length)) {
+      const more = lengths.over(distance, columns);
       return more === null ? null : rowsAndColumns({ of: 0, more }, { of: 1, more: ZERO });
     }
-    const lattice = latticeOf(place);
+    // What lies at one distance in the first row goes by rows of any length.
+    const isInFirst = distance !== null && isOfRows && this.isInFirst(output.localShape.slice(1), start, end);
+    const lattice = isInFirst
+      ? { first: distance, row: length, column: ONE, shift: ZERO, by: columns }
+      : latticeOf(place);
     if (lattice === null) return null;
     const inDims = (f: Form): Form => lengths.inDims(f);
     const [first, row, column] = [lattice.first, lattice.row, lattice.column].map(inDims) as [Form, Form, Form];
     const [shift, by] = [inDims(lattice.shift), inDims(lattice.by)];
     if (!equal(by, columns)) return null;
-    const [left, right] = some === undefined ? [ZERO, by] : [inDims(some.from), inDims(some.to)];
+    const { from: begin, to: stop } = isInFirst ? { from: start, to: end } : (some ?? { from: ZERO, to: by });
+    const [left, right] = [inDims(begin), inDims(stop)];
     // Where in a row of the input the first of these columns lies.
     const [moved, at] = [lengths.over(shift, by), parted(plus(first, product(column, left)), length)];
     if (moved === null || at === null) return null;
