@@ -5,7 +5,7 @@ import { Coordinates } from "./coordinates.js";
 import { answersOf } from "./elementwise.js";
 import { equal, type Form, isZero, minus, ONE, plus, product, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
-import { type Columns, distanceOf, type InColumns, keyOfPlace, movedPlace, type Place, placeInColumns } from "./places.js"; // prettier-ignore
+import { areOneColumns, type Columns, distanceOf, type InColumns, keyOfPlace, movedPlace, type Place, placeInColumns } from "./places.js"; // prettier-ignore
 import { demand, isAsked, NotShown } from "./conditions.js";
 import { bufferAt, TAKEN } from "./packets.js";
 import { areApart } from "./order.js";
@@ -216,7 +216,7 @@ class Memory {
     const { columns, own, more } = inColumns;
     const known = this.columns.get(key) ?? [];
     this.columns.set(key, known);
-    let same = known.find((k) => areEqual(k.columns, columns));
+    let same = known.find((k) => areOneColumns(k.columns, columns));
     if (same === undefined) {
       const isApart = known.every((k) => areApart(k.columns, columns, lengths.ends));
       if (!isApart) throw new NotShown("columns are stored over other columns", span);
@@ -301,7 +301,8 @@ class Memory {
       const [a, b] = [as[i]!, bs[j]!];
       const keys = a.keys === null || b.keys === null ? null : [...a.keys, ...b.keys];
       if (a.columns !== undefined || b.columns !== undefined) {
-        if (!equal(a.end, b.end) || !areEqual(a.columns, b.columns))
+        const areOne = a.columns !== undefined && b.columns !== undefined && areOneColumns(a.columns, b.columns);
+        if (!equal(a.end, b.end) || !areOne)
           throw new NotShown("ranks hold columns of which others are no columns", NO_PLACE);
         parts.push({ ...a, keys });
         [i, j] = [i + 1, j + 1];
@@ -378,11 +379,6 @@ type KeyedParts = readonly {
 }[];
 
 const MIXED = "columns are stored where other elements are, too";
-
-function areEqual(a: Columns | undefined, b: Columns | undefined): boolean {
-  if (a === undefined || b === undefined) return false;
-  return equal(a.by, b.by) && equal(a.from, b.from) && equal(a.to, b.to);
-}
 
 /** What lies one behind the other and is the same, as one; null of others. */
 function joined(all: readonly Held[]): Held | null {

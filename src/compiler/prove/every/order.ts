@@ -3,7 +3,7 @@ import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, ZER
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
-import { type Columns, distanceOf, type InColumns, latticeOf, type Place } from "./places.js";
+import { areOneColumns, type Columns, distanceOf, type InColumns, latticeOf, type Place } from "./places.js";
 import type { Span } from "../../source.js";
 import { areOneTaker, eitherTaker, renamedTaker, type Taker } from "./takers.js";
 import { demand, NotShown } from "./conditions.js";
@@ -237,8 +237,8 @@ function checkApart(a: Touch, b: Touch, ends: Comparisons): void {
   if (a.columns !== null && b.columns !== null) {
     if (areApart(a.columns, b.columns, ends)) return;
     const [one, other] = [a.columns, b.columns];
-    const areOfOne = [one.by, one.from, one.to].every((f, i) => equal(f, [other.by, other.from, other.to][i]!));
-    if (areOfOne && (ends.isAtMost(one.end, other.first) || ends.isAtMost(other.end, one.first))) return;
+    if (areOneColumns(one, other) && (ends.isAtMost(one.end, other.first) || ends.isAtMost(other.end, one.first)))
+      return;
   }
   if (!ends.isBelow(b.start, a.end) || !ends.isBelow(a.start, b.end)) return;
   demand("ordered", false, "two accesses may meet that nothing orders", b.movement.span);

@@ -156,6 +156,10 @@ export interface Columns {
   readonly to: Form;
 }
 
+export function areOneColumns(a: Columns, b: Columns): boolean {
+  return equal(a.by, b.by) && equal(a.from, b.from) && equal(a.to, b.to);
+}
+
 /** How what is counted row by row is stored in columns: P + `own.shift` = q · `own.by` + r in row q + `more`, and in column `columns.from` + r. */
 export interface InColumns {
   readonly columns: Columns;
@@ -227,7 +231,7 @@ export function partedBySum(f: Form, by: Form, isExact = false): { readonly whol
 }
 
 /** The product of the most parameters in a form, and how often it is there. */
-export function greatestOf(f: Form): readonly [key: string, n: number] {
+function greatestOf(f: Form): readonly [key: string, n: number] {
   const degree = (key: string): number => (key === "" ? 0 : factors(key).length);
   return [...f].reduce((a, b) => (degree(b[0]) > degree(a[0]) ? b : a));
 }

@@ -30,7 +30,7 @@ const QUOTIENT = "~/";
 const STEPPED = "~%";
 
 /** The name of a quotient that is all there is in a form; null of other forms. */
-export function quotientIn(f: Form): string | null {
+function quotientIn(f: Form): string | null {
   const [[key, n] = ["", 0]] = f;
   return f.size === 1 && n === 1 && key.startsWith(QUOTIENT) && factors(key).length === 1 ? key : null;
 }
