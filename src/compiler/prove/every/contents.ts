@@ -2,7 +2,7 @@
 import type { Span } from "../../source.js";
 import { hasAxes, isHolder, leaderOf } from "../../types/mesh.js";
 import { Coordinates } from "./coordinates.js";
-import { answersOf } from "./elementwise.js";
+import { answersOf, rowDims } from "./elementwise.js";
 import { equal, type Form, isZero, minus, ONE, plus, product, type Ranges, ZERO } from "./forms.js";
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { areOneColumns, type Columns, distanceOf, type InColumns, keyOfPlace, movedPlace, type Place, placeInColumns } from "./places.js"; // prettier-ignore
@@ -344,8 +344,9 @@ class Memory {
   private isAmbiguous({ start, end, columns }: Held, o: number, rank: number): boolean {
     const { kernel } = this.program;
     const answer = answersOf(kernel)[o];
-    const dims = kernel.outputs[o]!.localShape.length;
-    const isOfBoth = answer === "single" || (answer === "local" && kernel.inputs.some((t) => t.localShape.length < dims)); // prettier-ignore
+    const { localShape } = kernel.outputs[o]!;
+    const hasFew = kernel.inputs.some((t) => rowDims(t.localShape, localShape) < localShape.length);
+    const isOfBoth = answer === "single" || (answer === "local" && hasFew);
     if (!this.isProved || !isAsked("told apart") || !isOfBoth) return false;
     return columns !== undefined || !this.coordinates(o, rank).tellsColumns(start, end);
   }

@@ -4,7 +4,7 @@
  */
 import type { SignatureTensor } from "../../manifest.js";
 import { productOf, sameExtent } from "../../types/extent.js";
-import { type Answer, outputRows, withoutRows } from "./elementwise.js";
+import { type Answer, outputRows, rowDims, withoutRows } from "./elementwise.js";
 import { constantOf, equal, type Form, isAtLeastZero, isConstant, minus, ONE, plus, product, ZERO } from "./forms.js";
 import type { Lengths } from "./lengths.js";
 import { type Columns, distanceOf, latticeOf, parted, type Place } from "./places.js";
@@ -43,7 +43,8 @@ export class Coordinates {
     columns?: Columns,
   ): string | null {
     const input = this.answer === "whole" ? withoutRows(given, this.output.shape.length) : given;
-    if (this.answer === "local" && input.localShape.length < this.output.localShape.length)
+    const shape = this.output.localShape;
+    if (this.answer === "local" && rowDims(input.localShape, shape) < shape.length)
       return this.rowsOrColumns(input, place, start, end);
     if (this.isLinear(input)) {
       const linear = this.linear(input, owner, this.inOneRow(place, start, end));
@@ -64,6 +65,8 @@ export class Coordinates {
   /** An input and the output with all dimensions before one that is cut as rows, and all others as columns, where they have as many. */
   private asRows(input: SignatureTensor): readonly [input: SignatureTensor, output: SignatureTensor] {
     const { output } = this;
+    const rows = this.answer === "whole" ? rowDims(input.shape, output.shape) : output.shape.length;
+    if (rows < input.shape.length) return [flattened(input, rows), flattened(output, rows)];
     const cuts = [input, output].flatMap(({ layout }) => (layout.kind === "sharded" && layout.dim > 0 ? [layout.dim] : [])); // prettier-ignore
     const [first = 1, second = first] = cuts;
     if (output.shape.length < 3 || input.shape.length !== output.shape.length || first !== second)
@@ -125,9 +128,10 @@ export class Coordinates {
    * as the input has, or last ones.
    */
   private rowsOrColumns(input: SignatureTensor, place: Place, start: Form, end: Form): string | null {
-    const dims = input.localShape.length;
     const shape = this.output.localShape;
-    const isOf = (part: typeof shape): boolean => input.localShape.every((e, d) => sameExtent(e, part[d]!));
+    const dims = rowDims(input.localShape, shape);
+    const isOf = (part: typeof shape): boolean =>
+      input.localShape.slice(0, dims).every((e, d) => sameExtent(e, part[d]!));
     const lattice = latticeOf(place);
     if (lattice === null) {
       // In the first row, or in rows of one element.
@@ -163,6 +167,8 @@ export class Coordinates {
     const columns = lengths.inDims(this.lengthOf(output.localShape[1]!));
     const length = lengths.inDims(this.lengthOf(input.localShape.at(-1)!));
     const distance = distanceOf(place);
+    if (this.answer === "whole" && rowDims(input.shape, output.shape) < input.shape.length)
+      return this.ofRow(place, columns);
     const isOfRows = input.localShape.length === 2;
     if (distance !== null && isOfRows && equal(columns, length)) {
       const more = lengths.over(distance, columns);
@@ -193,6 +199,18 @@ export class Coordinates {
     return equal(row, length) && equal(column, ONE) && isWithin(at.rest, plus(at.rest, minus(right, left)))
       ? rowsAndColumns({ of: 0, more: plus(at.whole, moved) }, { of: 1, more: minus(at.rest, left) })
       : null;
+  }
+
+  /** Where the one element lies that an input has for each row of the output. @param columns how long such a row is */
+  private ofRow(place: Place, columns: Form): readonly Coordinate[] | null {
+    const { lengths } = this;
+    const distance = distanceOf(place);
+    if (distance !== null) return equal(columns, ONE) ? [{ of: 0, more: lengths.inDims(distance) }] : null;
+    const lattice = latticeOf(place);
+    if (lattice === null || lattice.column.size > 0 || !equal(lattice.row, ONE)) return null;
+    const [by, shift] = [lengths.inDims(lattice.by), lengths.inDims(lattice.shift)];
+    const moved = lengths.over(shift, by);
+    return equal(by, columns) && moved !== null ? [{ of: 0, more: plus(lengths.inDims(lattice.first), moved) }] : null;
   }
 
   /**

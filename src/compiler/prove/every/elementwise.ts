@@ -137,7 +137,15 @@ class OfTensors {
   }
 }
 
-/** The last dimensions of the output, on all ranks or cut along one of them: so that places in one say where to look in another. */
+/** How many dimensions a shape has without those that are 1 at its end, where as long a shape has other lengths there: it has an element for each row of that. */
+export function rowDims(shape: readonly Extent[], of: readonly Extent[]): number {
+  let dims = shape.length;
+  if (dims !== of.length) return dims;
+  while (dims > 0 && shape[dims - 1] === 1 && of[dims - 1] !== 1) dims--;
+  return dims;
+}
+
+/** The last dimensions of the output, or its first ones and 1 for each other, on all ranks or cut along one of them: so that places in one say where to look in another. */
 function checkShapes(kernel: Kernel, given: SignatureTensor): void {
   const output = outputRows(given);
   // What each rank makes of its own tensors is in places of these, as what it has whole is.
@@ -148,7 +156,7 @@ function checkShapes(kernel: Kernel, given: SignatureTensor): void {
       layout.axis === undefined &&
       !others.includes(layout.kind) &&
       before >= 0 &&
-      shape.every((e, d) => sameExtent(e, output.shape[before + d]!))
+      shape.slice(0, rowDims(shape, output.shape)).every((e, d) => sameExtent(e, output.shape[before + d]!))
     );
   };
   if (![output, ...kernel.inputs.map((t) => withoutRows(t, output.shape.length))].every(fits))
@@ -213,6 +221,13 @@ class OfElements {
     const isAlike =
       input.localShape.length === shape.length && input.localShape.every((x, d) => sameExtent(x, shape[d]!));
     if (isAlike) return indices.every((i, d) => this.isPlace(i, d));
+    const dims = rowDims(input.localShape, shape);
+    const isZero = (i: ElementExpression): boolean => i.kind === "constant" && i.value === 0;
+    if (dims < input.localShape.length)
+      return (
+        input.localShape.slice(0, dims).every((x, d) => sameExtent(x, shape[d]!)) &&
+        indices.every((i, d) => (d < dims ? this.isPlace(i, d) : isZero(i)))
+      );
     // A number for each row, or for each column.
     const { variables } = this.specification;
     const less = shape.length - input.localShape.length;

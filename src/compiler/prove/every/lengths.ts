@@ -348,16 +348,23 @@ export class Lengths {
   /** How many rows a buffer has where one is so far from the next; null if that is not how its rows lie. */
   rowsIn(buffer: string, row: Form): Form | null {
     const { kernel, expressions } = this.program;
-    const [rows, ...columns] = kernel.buffers.find((b) => b.name === buffer)!.shape;
-    const own = this.of(expressions.extent(productOf(columns)));
-    return equal(this.inDims(row), this.inDims(own)) ? this.of(expressions.extent(rows!)) : null;
+    const { shape } = kernel.buffers.find((b) => b.name === buffer)!;
+    const of = (dims: typeof shape): Form => this.inDims(this.of(expressions.extent(productOf(dims))));
+    const columns = shape.findIndex((_, d) => equal(of(shape.slice(d + 1)), this.inDims(row)));
+    return columns < 0 ? null : of(shape.slice(0, columns + 1));
   }
 
   /** Whether so many elements are no more than there are in rows, as far as a product of dimensions shows it that is taken for a length of its own. */
   isInRows(elements: Form, rows: Form, row: Form): boolean {
     return this.products.some(({ length, whole }) => {
-      const times = ratio(this.inDims(whole), this.inDims(product(rows, row)));
-      return times !== null && isAtLeastZero(minus(length, scaled(elements, times)), this.box.ranges);
+      const all = this.inDims(whole);
+      const own = this.inDims(product(rows, row));
+      const [key = "", n = 0] = [...own][0] ?? [];
+      const common = greatestCommon(Math.abs(n), all.get(key) ?? 0);
+      if (n <= 0 || common === 0) return false;
+      const [times, of] = [all.get(key)! / common, n / common];
+      const isRatio = times > 0 && equal(scaled(all, of), scaled(own, times));
+      return isRatio && isAtLeastZero(minus(scaled(length, of), scaled(elements, times)), this.box.ranges);
     });
   }
 

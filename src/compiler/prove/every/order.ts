@@ -3,7 +3,7 @@ import { equal, type Form, isAtLeastZero, isZero, minus, ONE, plus, product, ZER
 import type { Lengths, MovementPart, Program, Unit } from "./lengths.js";
 import { bufferAt, checkTaken, type Packets, packetsAt, slotsOf, TAKEN } from "./packets.js";
 import { ANY_BLOCK, type Movement } from "./pieces.js";
-import { areOneColumns, type Columns, distanceOf, type InColumns, latticeOf, type Place } from "./places.js";
+import { areOneColumns, type Columns, distanceOf, type InColumns, latticeOf, parted, type Place } from "./places.js";
 import type { Span } from "../../source.js";
 import { areOneTaker, eitherTaker, renamedTaker, type Taker } from "./takers.js";
 import { demand, NotShown } from "./conditions.js";
@@ -189,10 +189,18 @@ function rowsRead(
     const [from = null, count = null] = [begin, length].map((f) => lengths.over(f, by));
     if (from === null || count === null) {
       const rows = lengths.rowsIn(buffer, row);
-      if (rows === null || !lengths.isInRows(plus(begin, length), rows, by))
+      // The first row that is counted lies so many rows behind the first that the buffer has.
+      const at = parted(lengths.inDims(first), lengths.inDims(row));
+      if (
+        rows === null ||
+        at === null ||
+        !lengths.isInRows(plus(begin, length), minus(lengths.inDims(rows), at.whole), by)
+      )
         throw new NotShown("a part of a row is read in another order", m.span);
-      require(low, leaves);
-      require(minus(minus(row, high), ONE), leaves);
+      require(lengths.normal(at.whole), leaves);
+      require(lengths.normal(at.rest), leaves);
+      const end = plus(plus(at.rest, minus(high, first)), ONE);
+      require(lengths.normal(minus(row, end)), leaves);
       return { start: ZERO, end: lengths.sizeOf(buffer) };
     }
     low = plus(low, product(row, from));
