@@ -21,8 +21,7 @@ const PRINTED: CompileOptions["mapping"] = { elementThreads: 512, elementBlocks:
 const PACKETS: CompileOptions["mapping"] = { transfers: "staged", protocol: "packet" };
 const DIRECT: CompileOptions["mapping"] = { transfers: "written" };
 
-const GATHERED =
-  "(x: T[m, n] sharded(0), s: T[m, 1] sharded(0)) -> y: T[m, n] replicated { y = all_gather(x * s) }";
+const GATHERED = "(x: T[m, n] sharded(0), s: T[m, 1] sharded(0)) -> y: T[m, n] replicated { y = all_gather(x * s) }";
 const COLUMNS = `(x: T[m, n] sharded(1), s: T[m, 1] replicated, g: T[1, n] replicated) -> y: T[m, n] sharded(1) {
   y = x * s + g
 }`;

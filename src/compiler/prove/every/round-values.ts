@@ -6,6 +6,7 @@ import {
   type Box,
   constant,
   constantOf,
+  equal,
   factors,
   type Form,
   isAtLeastZero,
@@ -226,7 +227,8 @@ export class RoundValues {
     if (![...open.keys()].some((key) => factors(key).length > 1)) return null;
     if (countsLoops(open)) throw new NotAffine("a condition on what goes with the element");
     const holds = this.choice(`${keyOf(open)} % ${by.value} == 0`);
-    if (holds) this.multiples.push({ of: open, by: by.value });
+    const isKnown = this.multiples.some((m) => m.by === by.value && equal(m.of, open));
+    if (holds && !isKnown) this.multiples.push({ of: open, by: by.value });
     return holds;
   }
 
@@ -238,13 +240,21 @@ export class RoundValues {
     return false;
   }
 
-  /** Whether a polynomial is a multiple of a number, on this way. */
+  /** Whether a polynomial is a multiple of a number, on this way: a sum of multiples of what is known to be. */
   isMultiple(f: Form, of: number): boolean {
-    const open = openIn(f, of);
-    if (open.size === 0) return true;
-    return this.multiples.some((m) => m.by % of === 0 && openIn(minus(open, m.of), of).size === 0);
+    const known = this.multiples.flatMap((m) => (m.by % of === 0 ? [openIn(m.of, of)] : [])).slice(0, MOST_KNOWN);
+    const isSum = (open: Form, from: number): boolean => {
+      if (open.size === 0 || from === known.length) return open.size === 0;
+      for (let times = 0; times < of; times++)
+        if (isSum(openIn(minus(open, scaled(known[from]!, times)), of), from + 1)) return true;
+      return false;
+    };
+    return isSum(openIn(f, of), 0);
   }
 }
+
+/** Of what is known to be multiples of a number, so many are tried together. */
+const MOST_KNOWN = 4;
 
 /** The terms of a polynomial that are no multiples of a number whatever the parameters are. */
 function openIn(f: Form, of: number): Form {

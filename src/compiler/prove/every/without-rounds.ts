@@ -98,7 +98,7 @@ class WithoutRounds {
       }
   }
 
-  /** What has one element for each row is scratch that nothing but rounds touches: here it has one for each place of the row. */
+  /** What has one element for each row is a tensor or scratch that nothing but rounds touches: here it has one for each place of the row. */
   private checkRows(): void {
     const { kernel, span } = this;
     const rounds = new Set(this.found.map(({ loop }) => loop.rounds.op));
@@ -108,11 +108,36 @@ class WithoutRounds {
       throw new NotShown(`'${text(op, "buffer")}' is touched outside of rounds, too`, op.span);
     });
     for (const buffer of this.ofRows)
-      if (bufferOf(kernel, buffer).role !== "scratch") throw new NotShown(`'${buffer}' has one element for each row`, span); // prettier-ignore
+      if (bufferOf(kernel, buffer).role !== "scratch" && !this.isColumn(buffer)) throw new NotShown(`'${buffer}' has one element for each row`, span); // prettier-ignore
     for (const { loop } of this.found)
       for (const [buffer, { where, base }] of loop.lie)
         if (where === "column" && (base.kind !== "constant" || base.value !== 0))
           throw new NotShown(`columns of '${buffer}' do not begin with it`, span);
+  }
+
+  /** Whether a tensor is one of the callers' with one element for each row, of rows that are not cut. */
+  private isColumn(name: string): boolean {
+    const { role } = bufferOf(this.kernel, name);
+    if (role !== "input" && role !== "output") return false;
+    const { shape } = this.signed(name);
+    return shape.length === 2 && shape[1] === 1 && !this.isCut;
+  }
+
+  private signed(name: string): SignatureTensor {
+    return [...this.kernel.inputs, ...this.kernel.outputs].find((t) => t.name === name)!;
+  }
+
+  /** A tensor as it is here: with an element for each place of a row, in place of one for each row. */
+  private widened(t: SignatureTensor): SignatureTensor {
+    if (!this.ofRows.has(t.name)) return t;
+    const { shape, localShape } = this.rows;
+    return { ...t, shape: [t.shape[0]!, shape[1]!], localShape: [t.localShape[0]!, localShape[1]!] };
+  }
+
+  /** Whether ranks have parts of rows. */
+  private get isCut(): boolean {
+    const layout = this.layout();
+    return layout.kind === "sharded" && layout.dim === 1;
   }
 
   /** Where several ranks make the same rows, they fold them up in one order. */
@@ -156,16 +181,18 @@ class WithoutRounds {
     const names = new Set([...kernel.inputs, ...kernel.outputs].map((t) => t.name));
     const given = kernel.buffers
       .filter((b) => used.has(b.name) || names.has(b.name))
-      .map((b) => (ofRows.has(b.name) ? { ...b, shape: localShape } : b));
-    const isCut = layout.kind === "sharded" && layout.dim === 1;
-    const answers = (isCut ? withParts : withFolds)(kernel, [...folds.values()], rows, span);
+      .map((b) => {
+        if (!ofRows.has(b.name)) return b;
+        return { ...b, shape: names.has(b.name) ? this.widened(this.signed(b.name)).localShape : localShape };
+      });
+    const answers = (this.isCut ? withParts : withFolds)(kernel, [...folds.values()], rows, span);
     const { clauses } = kernel;
     const ensures = [...(clauses?.ensures ?? []), ...outputs.map(() => null)];
     const made: Kernel = {
       ...kernel,
       ...(clauses === undefined ? {} : { clauses: { ...clauses, ensures } }),
-      inputs: [...kernel.inputs, ...inputs],
-      outputs: [...kernel.outputs, ...outputs],
+      inputs: [...kernel.inputs.map((t) => this.widened(t)), ...inputs],
+      outputs: [...kernel.outputs.map((t) => this.widened(t)), ...outputs],
       specification: answers,
       buffers: [...given, ...inputs.map((t) => bufferFor(t, "input")), ...outputs.map((t) => bufferFor(t, "output"))],
       body,
