@@ -12,7 +12,7 @@
  */
 import { Builder, type Factors } from "../ir/builder.js";
 import { type Kernel, type Op, text, type Value } from "../ir/module.js";
-import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
+import { type BinaryFunction, COMBINES, type Comparison, type Reduction, type UnaryFunction } from "../ir/ops.js";
 import { scalar, scalarOf } from "../ir/types.js";
 import { copyOp, Substitution } from "../ir/visit.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
@@ -54,6 +54,15 @@ function groupedByDomain(kernel: Kernel): Kernel {
   const numbers = kernel.body.ops.flatMap(({ attributes }) => attributes["ranksPerDomain"] ?? []);
   return numbers.length === 0 ? kernel : { ...kernel, ranksPerDomain: numbers[0] as number };
 }
+
+/** In how many parts a long vector is folded: as many as a GPU has multiprocessors, nearly. */
+const PARTS = 128;
+
+/** What parts of a vector are multiples of, so that vectors of elements begin with them. */
+const ALIGNED = 8;
+
+/** What one block folds as fast as blocks that meet: of 8192 elements of 4 bytes, 2048 threads have four each. */
+const LONG_VECTOR = 8192;
 
 class TensorLowering {
   readonly build: Builder;
@@ -338,8 +347,10 @@ class TensorLowering {
     const source = isAcross(operand.owned) || isAcross(operand.spread) ? memory.everywhere(operand) : operand;
     const length = source.shape[dim]!;
     const reduction = fn === "mean" ? "sum" : (fn as "sum" | "min" | "max" | "prod");
+    const inParts = this.inParts(op, source, type, reduction);
     const element = (index: Index): Value => {
-      const folded = at.reduce(reduction, length, false, (k) => source.element(at.replaced(index, dim, () => k)));
+      const terms = (k: Value): Value => source.element(at.replaced(index, dim, () => k));
+      const folded = inParts === null ? at.reduce(reduction, length, false, terms) : inParts();
       if (fn !== "mean") return folded;
       const count = build.cast(at.extent(length), scalarOf(folded.type));
       return build.binary("div", folded, count);
@@ -349,6 +360,35 @@ class TensorLowering {
     const folded = memory.computed({ ...this.plain(type, shape), element, ...facts });
     // Whoever broadcasts it would fold anew for each element.
     return this.uses.soleOutput(op.results[0]!) === null ? memory.held(folded, undefined, "folded") : folded;
+  }
+
+  /**
+   * What folds up a vector that no rows lie beside, in parts that are folded first: one block would read all of it. Null where it is known to be short, or is
+   * itself what rows were folded to.
+   */
+  private inParts(op: Op, source: LocalTensor, type: TensorType, fn: Reduction): (() => Value) | null {
+    const { at, build, memory } = this;
+    const dim = op.attributes["dim"] as number;
+    const length = source.shape[dim]!;
+    const isVector = source.shape.every((n, d) => d === dim || n === 1) && (source.owned ?? source.spread) === null;
+    const isShort = typeof length === "number" && length <= LONG_VECTOR;
+    if (!isVector || isShort || this.uses.isOfRows(op.operands[0]!)) return null;
+    const each = extent("mul", extent("div", length, PARTS * ALIGNED), ALIGNED);
+    const whole = extent("mul", PARTS, each);
+    const from = (begin: Value, count: Extent): Value =>
+      at.reduce(fn, count, false, (k) => {
+        const place = at.index("add", begin, k);
+        return source.element(source.shape.map((_, d) => (d === dim ? place : at.constant(0))));
+      });
+    const facts = { isReachable: false, isCostly: true, reads: readsOf([source], "anywhere") };
+    const kept = (count: number, element: (part: Value) => Value): LocalTensor => {
+      const tensor = { ...this.plain(type, [count, 1]), ...facts, element: ([part]: Index): Value => element(part!) };
+      return memory.held(memory.computed(tensor), undefined, "folded_parts");
+    };
+    const parts = kept(PARTS, (part) => from(at.index("mul", part, at.extent(each)), each));
+    const rest = kept(1, () => from(at.extent(whole), extent("sub", length, whole)));
+    const zero = at.constant(0);
+    return () => build.binary(COMBINES[fn], at.reduce(fn, PARTS, false, (k) => parts.element([k, zero])), rest.element([zero, zero])); // prettier-ignore
   }
 
   // -- arrangements --------------------------------------------------------------------------------

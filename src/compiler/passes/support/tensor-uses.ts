@@ -13,10 +13,22 @@ export const ELEMENTWISE: ReadonlySet<Op["name"]> = new Set<Op["name"]>([
 
 export class TensorUses {
   private readonly users = new Map<Value, Op[]>();
+  private readonly makers = new Map<Value, Op>();
 
   constructor(kernel: Kernel) {
-    for (const op of kernel.body.ops)
+    for (const op of kernel.body.ops) {
       for (const v of new Set(op.operands)) this.users.set(v, [...(this.users.get(v) ?? []), op]);
+      for (const v of op.results) this.makers.set(v, op);
+    }
+  }
+
+  /** Whether a value has an element for each row of what was folded along rows: where it is folded, it is as short as there are rows. */
+  isOfRows(v: Value): boolean {
+    const maker = this.makers.get(v);
+    if (maker === undefined) return false;
+    if (maker.name === "fold") return true;
+    const isSame = ELEMENTWISE.has(maker.name) || maker.name === "convert" || maker.name === "reshape";
+    return isSame && maker.operands.some((of) => this.isOfRows(of));
   }
 
   usersOf(v: Value): readonly Op[] {
