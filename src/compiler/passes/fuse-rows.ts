@@ -32,6 +32,8 @@ interface RowLoop {
   readonly folds: boolean;
   /** How many of its variables name a row: all but the last; or all, where every element is the fold of a row of its own. */
   readonly rows: number;
+  /** Whether neighbouring elements are the folds of rows that lie side by side in memory. */
+  readonly isAcross: boolean;
 }
 
 class RowFusion {
@@ -44,7 +46,7 @@ class RowFusion {
     this.definitions = new Definitions(kernel);
     walk(kernel.body, (op) => {
       const loop = this.rowLoop(op);
-      if (loop?.folds === true) this.foldedRows.add(this.boundsOf(loop));
+      if (loop?.folds === true && !loop.isAcross) this.foldedRows.add(this.boundsOf(loop));
     });
   }
 
@@ -86,12 +88,31 @@ class RowFusion {
     // A fold for each element of a row is many folds. Threads share each where its terms are neighbours in memory; else the
     // loop over elements spreads them better.
     const isEach = fold !== undefined && !isOneColumn;
-    if (isEach && !this.takesNeighbours(fold)) return null;
+    const isAcross = isEach && this.liesSideBySide(fold, body.arguments.at(-1)!);
+    if (isEach && !isAcross && !this.takesNeighbours(fold)) return null;
     if (fold !== undefined && !(standsAlone(fold, body) && isKnownBefore(fold, body))) return null;
     const rows = isEach ? variables : variables - 1;
     if (rows === 0 && fold === undefined) return null; // all elements in one row: more than one block should have them
     if (contractsIn(op).length > 0) return null;
-    return { op, uses: this.usesOf(op, rows), folds: fold !== undefined, rows };
+    return { op, uses: this.usesOf(op, rows), folds: fold !== undefined, rows, isAcross };
+  }
+
+  /** Whether a fold's terms go through memory in steps, and those of the next element lie beside them. Whoever reads others' memory has an order of its own for that. */
+  private liesSideBySide(fold: Op, element: Value): boolean {
+    const [region] = fold.regions as [Region];
+    const [along] = region.arguments as [Value];
+    const dependsOn = (v: Value, variable: Value): boolean => this.definitions.argumentsOf(v).includes(variable);
+    let [is, steps] = [true, false];
+    walk(region, (op) => {
+      if (op.name !== "load") return;
+      const { indices } = memoryOperands(op);
+      const last = indices.at(-1)!;
+      const before = indices.slice(0, -1);
+      is &&= !isRemote(op) && !dependsOn(last, along) && !before.some((v) => dependsOn(v, element));
+      is &&= !dependsOn(last, element) || this.definitions.isNext(last, element);
+      steps ||= before.some((v) => dependsOn(v, along)) && dependsOn(last, element);
+    });
+    return is && steps;
   }
 
   /** Whether each load of a fold's terms goes along memory with the fold. */
@@ -147,6 +168,7 @@ class RowFusion {
 
   private mayJoin(loop: RowLoop, group: readonly RowLoop[]): boolean {
     if (loop.rows === 0 || this.boundsOf(loop) !== this.boundsOf(group[0]!)) return false;
+    if (loop.isAcross || group[0]!.isAcross) return false;
     return group.every((earlier) => conflicts(earlier, loop).every(([a, b]) => a.row !== null && a.row === b.row));
   }
 
@@ -155,6 +177,7 @@ class RowFusion {
     const isBound = (loop: RowLoop): boolean =>
       loop.folds || group.some((other) => other !== loop && conflicts(other, loop).length > 0);
     const first = group.findIndex(isBound);
+    if (group[0]?.isAcross === true) return [rowsLoop(group)];
     if (first < 0 || !this.foldedRows.has(this.boundsOf(group[first]!))) return group.map((l) => l.op);
     const last = group.findLastIndex(isBound);
     const ops = group.map((l) => l.op);
@@ -196,7 +219,8 @@ function rowsLoop(loops: readonly RowLoop[]): Op {
   const pairs = (op: Op): [Value, Value][] =>
     op.regions[0]!.arguments.map((_, d) => [op.operands[2 * d]!, op.operands[2 * d + 1]!]);
   const bounds = pairs(first.op);
-  build.for("rows", first.rows > 0 ? bounds.slice(0, first.rows) : bounds, (rows) => {
+  const inRows = first.rows > 0 ? bounds.slice(0, first.rows) : bounds;
+  const body = (rows: readonly Value[]): void => {
     for (const { op, rows: count } of loops) {
       build.span = op.span;
       const [body] = op.regions as [Region];
@@ -208,6 +232,7 @@ function rowsLoop(loops: readonly RowLoop[]): Op {
         rewriteOps(body.ops, build, inner);
       });
     }
-  });
+  };
+  build.for("rows", inRows, body, first.isAcross ? { across: true } : {});
   return build.ops.at(-1)!;
 }

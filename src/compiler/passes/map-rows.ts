@@ -13,7 +13,7 @@ import { type DType } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { isRowFold, RowFolds, type RowIteration, type RowParts, rowThreads } from "./support/row-folds.js";
+import { isRowFold, PARTS, RowFolds, type RowIteration, type RowParts, rowThreads } from "./support/row-folds.js";
 import { meetsBetweenIterations } from "./support/block-sync.js";
 import { forwarding, type Producer } from "./support/row-forwarding.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
@@ -31,6 +31,20 @@ export function mapRows(kernel: Kernel, options: RowOptions): Kernel {
 function isRowLoop(op: Op): boolean {
   return op.name === "for" && op.attributes["map"] === "rows";
 }
+
+/** Of a variable of a loop over rows. */
+interface RowBounds {
+  readonly lo: Value;
+  readonly length: Value;
+}
+
+/** Whether neighbouring rows have neighbouring terms, and not the terms of one row. */
+function isAcross(op: Op): boolean {
+  return op.attributes["across"] === true;
+}
+
+/** Threads that have neighbouring rows whose terms lie side by side: one access of all of them is one of memory's widest. */
+const THREADS_ACROSS = 32;
 
 interface Iteration extends RowIteration {
   /** The loop's variables for a row of the iteration. */
@@ -59,7 +73,7 @@ class RowMapping {
     this.buffers = [...kernel.buffers];
     this.lanes = vectorLanes(kernel, options);
     const wide = (kernel.blockThreads || options.elementThreads) * this.lanes;
-    const longest = loops.map((loop) => this.longest(loop, wide)).reduce((a, b) => extent("max", a, b));
+    const longest = loops.filter((l) => !isAcross(l)).map((loop) => this.longest(loop, wide)).reduce<Extent>((a, b) => extent("max", a, b), 1); // prettier-ignore
     this.span = Math.max(wide, this.severalRows(longest));
     this.folds = new RowFolds(this.build, this.span, this.lanes, (name, dtype, length) => {
       const full = `${name}_${dtype}`;
@@ -75,8 +89,10 @@ class RowMapping {
     const homes = new Map(this.loops.map((loop) => [loop, this.sharedScratch(loop)]));
     rewriteOps(kernel.body.ops, build, new Substitution(), (op, _, values) => {
       if (!isRowLoop(op)) return false;
-      work.push(extent("ceildiv", mostElements(op, kernel, definitions), this.rows));
-      this.loop(op, values, homes.get(op)!);
+      const rows = isAcross(op) ? this.across : this.rows;
+      work.push(extent("ceildiv", mostElements(op, kernel, definitions), rows));
+      if (isAcross(op)) this.loopAcross(op, values);
+      else this.loop(op, values, homes.get(op)!);
       return true;
     });
     const moved = new Set([...homes.values()].flatMap((names) => [...names.keys()]));
@@ -89,6 +105,11 @@ class RowMapping {
     const whole = this.whole(length);
     if (typeof whole !== "number") return 0;
     return 2 * whole <= this.options.rowThreads * this.lanes ? 2 * whole : 0;
+  }
+
+  /** Rows in an iteration, where their terms lie side by side: of each there are parts enough for threads to fold once more. */
+  private get across(): number {
+    return Math.max(this.lanes, Math.min(THREADS_ACROSS * this.lanes, Math.floor(this.span / PARTS)));
   }
 
   /** Whole vectors. */
@@ -168,10 +189,7 @@ class RowMapping {
   private loop(op: Op, values: Substitution, shared: ReadonlyMap<string, string>): void {
     const { build } = this;
     const [zero, one] = [build.constant(0), build.constant(1)];
-    const bounds = op.regions[0]!.arguments.map((_, d) => {
-      const [lo, hi] = [op.operands[2 * d]!, op.operands[2 * d + 1]!].map((v) => values.get(v)) as [Value, Value];
-      return { lo, length: build.binary("max", build.sub(hi, lo), zero) };
-    });
+    const bounds = this.boundsOf(op, values);
     const total = bounds.map((b) => b.length).reduce((a, b) => build.mul(a, b));
     const rows = build.extent(this.rows);
     const row = (number: Value): readonly Value[] => {
@@ -187,13 +205,48 @@ class RowMapping {
       build.for("blocks", [[zero, number]], ([iteration]) => {
         const first = isOne ? iteration! : build.mul(iteration!, rows);
         const count = isOne ? one : build.binary("min", rows, build.sub(total, first));
-        this.iteration(op, { count, isOne, row: (n) => row(build.add(first, n)), shared }, values);
+        this.iteration(op, { count, isOne, isAcross: false, row: (n) => row(build.add(first, n)), shared }, values);
       });
     build.if(
       build.compare("gt", rows, one),
       () => iterations(build.ceilDiv(total, rows), false),
       () => iterations(total, true),
     );
+  }
+
+  /** A loop over blocks for as many neighbours as one has, and one for what is left of a line of neighbours. */
+  private loopAcross(op: Op, values: Substitution): void {
+    const { build } = this;
+    const [zero, one, most] = [build.constant(0), build.constant(1), build.constant(this.across)];
+    const bounds = this.boundsOf(op, values);
+    const [line, ...lines] = bounds.toReversed() as [RowBounds, ...RowBounds[]];
+    const all = lines.map((b) => b.length).reduce((a, b) => build.mul(a, b), one);
+    const whole = build.div(line.length, most);
+    const rest = build.sub(line.length, build.mul(whole, most));
+    const iterations = (each: Value, count: Value, first: (n: Value) => Value): void =>
+      build.for("blocks", [[zero, build.mul(all, each)]], ([number]) => {
+        const isOneLine = build.constantOf(all) === 1;
+        let left = isOneLine ? zero : build.div(number!, each);
+        const before: Value[] = [];
+        for (const [i, { lo, length }] of lines.entries()) {
+          const isLast = i === lines.length - 1;
+          before.unshift(build.add(lo, isLast ? left : build.rem(left, length)));
+          if (!isLast) left = build.div(left, length);
+        }
+        const begin = build.add(line.lo, first(isOneLine ? number! : build.rem(number!, each)));
+        const row = (n: Value): readonly Value[] => [...before, build.add(begin, n)];
+        this.iteration(op, { count, isOne: false, isAcross: true, row, shared: new Map() }, values);
+      });
+    iterations(whole, most, (n) => build.mul(n, most));
+    iterations(build.binary("min", rest, one), rest, () => build.mul(whole, most));
+  }
+
+  private boundsOf(op: Op, values: Substitution): readonly RowBounds[] {
+    const { build } = this;
+    return op.regions[0]!.arguments.map((_, d) => {
+      const [lo, hi] = [op.operands[2 * d]!, op.operands[2 * d + 1]!].map((v) => values.get(v)) as [Value, Value];
+      return { lo, length: build.binary("max", build.sub(hi, lo), build.constant(0)) };
+    });
   }
 
   /** The tile loops of an iteration, one after the other; one that a fold next to it takes its elements from goes into that. */

@@ -21,10 +21,11 @@ export function isRowFold(op: Op, definitions: Definitions): boolean {
   return lo === undefined || hi === undefined || hi - lo > SHORT_ROW;
 }
 
-/** The rows of one iteration of a block: one, or several short ones. */
+/** The rows of one iteration of a block: one, or several short ones; or, `isAcross`, neighbours whose terms lie side by side, however long they are. */
 export interface RowIteration {
   readonly count: Value;
   readonly isOne: boolean;
+  readonly isAcross: boolean;
 }
 
 /** A loop over threads in an iteration. Most have one iteration of it: written out several times, its invariants would fill the registers. */
@@ -32,18 +33,19 @@ export function rowThreads(build: Builder, count: Value, body: (q: Value) => voi
   build.for("threads", [[build.constant(0), count]], ([q]) => body(q!), { unroll: 1 });
 }
 
-/** What is left of the folded rows of an iteration: `count` parts a row, one row after the other. */
+/** What is left of the folded rows of an iteration: `count` parts a row, one row after the other; or the first part of each of `across` rows, then the second. */
 export interface RowParts {
   readonly buffer: string;
   readonly dtype: DType;
   readonly count: Value;
+  readonly across: Value | null;
 }
 
 /** Emits the terms `columns` of row `n` of an iteration. */
 type Terms = (n: Value, columns: readonly Value[]) => readonly Value[];
 
 /** Parts that a thread folds at a time. */
-const PARTS = 16;
+export const PARTS = 16;
 
 export class RowFolds {
   /**
@@ -67,21 +69,31 @@ export class RowFolds {
     const fn = text(op, "fn") as Reduction;
     const dtype = scalarOf(op.results[0]!.type) as DType;
     const buffer = this.shared("parts", dtype, span);
-    const first = iteration.isOne
-      ? this.ofOneRow(fn, { buffer, dtype, count: length }, terms, together)
-      : this.ofShortRows({ buffer, dtype, count: length }, iteration.count, terms);
+    const whole = { buffer, dtype, count: length, across: iteration.isAcross ? iteration.count : null };
+    const first = iteration.isAcross
+      ? this.ofRowsAcross(fn, whole, iteration.count, terms, together)
+      : iteration.isOne
+        ? this.ofOneRow(fn, whole, terms, together)
+        : this.ofShortRows(whole, iteration.count, terms);
     // 4096 parts become 256, then 16.
     const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + span / this.lanes);
-    return this.narrowed(fn, iteration, this.narrowed(fn, iteration, first, fewer), buffer);
+    const left = this.narrowed(fn, iteration, first, fewer);
+    return this.build.constantOf(left.count) === 1 ? left : this.narrowed(fn, iteration, left, buffer);
   }
 
   /** The fold of what is left of row `n`. */
-  rest(op: Op, { buffer, dtype, count }: RowParts, n: Value): Value {
+  rest(op: Op, parts: RowParts, n: Value): Value {
+    const { buffer, dtype, count } = parts;
+    const at = this.placesOf(parts, n);
+    return this.reduce(text(op, "fn") as Reduction, count, (k) => this.build.load(buffer, [at(k)], scalar(dtype)));
+  }
+
+  /** Where the parts of row `n` lie. */
+  private placesOf({ count, across }: RowParts, n: Value): (k: Value) => Value {
     const { build } = this;
+    if (across !== null) return (k) => build.add(build.mul(k, across), n);
     const first = build.mul(n, count);
-    return this.reduce(text(op, "fn") as Reduction, count, (k) =>
-      build.load(buffer, [build.add(first, k)], scalar(dtype)),
-    );
+    return (k) => build.add(first, k);
   }
 
   /** Rows that fill the span together: every term is a part. */
@@ -106,49 +118,84 @@ export class RowFolds {
     const vectors = build.binary("max", build.mul(build.ceilDiv(length, wide), wide), wide);
     const count = build.binary("min", vectors, build.constant(this.span));
     const iterations = build.div(length, count);
-    const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINES[fn], a, b));
     this.threads(count, (lane) => {
       const at = (iteration: Value): Value => build.add(build.mul(iteration, count), lane);
-      const parts: Value[] = [];
-      let done = zero;
-      for (let n = together; n >= 1; n = Math.floor(n / 2)) {
-        const [from, step] = [done, build.constant(n)];
-        const most = build.div(build.sub(iterations, from), step);
-        const part = this.reduce(
-          fn,
-          most,
-          (k) => {
-            const first = build.add(from, build.mul(k, step));
-            return combined(
-              terms(
-                zero,
-                Array.from({ length: n }, (_, i) => at(build.add(first, build.constant(i)))),
-              ),
-            );
-          },
-          { unroll: 1 },
-        );
-        parts.push(part);
-        done = build.add(from, build.mul(most, step));
-      }
-      build.store(buffer, combined(parts), [lane]);
+      build.store(
+        buffer,
+        this.inFlight(fn, iterations, (all) => terms(zero, all.map(at)), together),
+        [lane],
+      );
     });
     const covered = build.mul(iterations, count);
     this.threads(build.sub(length, covered), (lane) => {
       const [value] = terms(zero, [build.add(covered, lane)]);
-      build.store(buffer, combined([build.load(buffer, [lane], scalar(dtype)), value!]), [lane]);
+      build.store(buffer, build.binary(COMBINES[fn], build.load(buffer, [lane], scalar(dtype)), value!), [lane]);
     });
     return { ...whole, count };
+  }
+
+  /** Neighbouring lanes have neighbouring rows, and as many lanes as there is room for in the span have one row: of its terms those that are as many apart. */
+  private ofRowsAcross(fn: Reduction, whole: RowParts, across: Value, terms: Terms, together: number): RowParts {
+    const { build } = this;
+    const { buffer, dtype, count: length } = whole;
+    const count = build.div(build.constant(this.span), across);
+    const iterations = build.div(length, count);
+    this.threads(build.mul(count, across), (lane) => {
+      const [part, n] = [build.div(lane, across), build.rem(lane, across)];
+      const at = (iteration: Value): Value => build.add(build.mul(iteration, count), part);
+      build.store(
+        buffer,
+        this.inFlight(fn, iterations, (all) => terms(n, all.map(at)), together),
+        [lane],
+      );
+    });
+    const covered = build.mul(iterations, count);
+    this.threads(build.mul(build.sub(length, covered), across), (lane) => {
+      const [part, n] = [build.div(lane, across), build.rem(lane, across)];
+      const [value] = terms(n, [build.add(covered, part)]);
+      build.store(buffer, build.binary(COMBINES[fn], build.load(buffer, [lane], scalar(dtype)), value!), [lane]);
+    });
+    return { ...whole, count };
+  }
+
+  /** What a lane folds of so many terms, `together` at a time. @param terms those of some of its iterations */
+  private inFlight(
+    fn: Reduction,
+    iterations: Value,
+    terms: (of: readonly Value[]) => readonly Value[],
+    together: number,
+  ): Value {
+    const { build } = this;
+    const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINES[fn], a, b));
+    const parts: Value[] = [];
+    let done = build.constant(0);
+    for (let n = together; n >= 1; n = Math.floor(n / 2)) {
+      const [from, step] = [done, build.constant(n)];
+      const most = build.div(build.sub(iterations, from), step);
+      const part = this.reduce(
+        fn,
+        most,
+        (k) => {
+          const first = build.add(from, build.mul(k, step));
+          return combined(terms(Array.from({ length: n }, (_, i) => build.add(first, build.constant(i)))));
+        },
+        { unroll: 1 },
+      );
+      parts.push(part);
+      done = build.add(from, build.mul(most, step));
+    }
+    return combined(parts);
   }
 
   private narrowed(fn: Reduction, iteration: RowIteration, from: RowParts, buffer: string): RowParts {
     const { build } = this;
     const count = build.ceilDiv(from.count, build.constant(PARTS));
     this.threads(build.mul(iteration.count, count), (q) => {
-      const [n, part] = iteration.isOne ? [build.constant(0), q] : [build.div(q, count), build.rem(q, count)];
-      const first = build.add(build.mul(n, from.count), part);
+      const [n, part] = this.rowAndPart(iteration, count, q);
+      const first = this.placesOf(from, n)(part);
       const terms = build.ceilDiv(build.sub(from.count, part), count);
-      const at = (k: Value): Value => build.add(first, build.mul(k, count));
+      const step = from.across === null ? count : build.mul(count, from.across);
+      const at = (k: Value): Value => build.add(first, build.mul(k, step));
       build.store(
         buffer,
         this.reduce(fn, terms, (k) => build.load(from.buffer, [at(k)], scalar(from.dtype))),
@@ -156,6 +203,16 @@ export class RowFolds {
       );
     });
     return { ...from, buffer, count };
+  }
+
+  private rowAndPart(
+    { isOne, isAcross, count }: RowIteration,
+    parts: Value,
+    q: Value,
+  ): readonly [n: Value, part: Value] {
+    const { build } = this;
+    if (isAcross) return [build.rem(q, count), build.div(q, count)];
+    return isOne ? [build.constant(0), q] : [build.div(q, parts), build.rem(q, parts)];
   }
 
   private reduce(fn: Reduction, count: Value, body: (k: Value) => Value, extra: Attributes = {}): Value {

@@ -12,7 +12,8 @@ import type { RankValues } from "./rank-values.js";
 
 /** The base of an access with these indices inside `loop`, as text; null when the mapping is not known. */
 export function positionIn(loop: Op, indices: readonly Value[], values: RankValues): string | null {
-  if (loop.operands.length !== 2 || loop.attributes["spread"] === true) return null;
+  if (loop.operands.length !== 2 || loop.attributes["spread"] === true || loop.attributes["across"] === true)
+    return null;
   const variable = values.form(loop.regions[0]!.arguments[0]!);
   const start = values.form(loop.operands[0]!);
   if (variable === null || start === null) return null;
