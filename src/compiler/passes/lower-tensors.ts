@@ -56,13 +56,22 @@ function groupedByDomain(kernel: Kernel): Kernel {
 }
 
 /** In how many parts a long vector is folded: as many as a GPU has multiprocessors, nearly. */
-const PARTS = 128;
+const VECTOR_PARTS = 128;
 
 /** What parts of a vector are multiples of, so that vectors of elements begin with them. */
-const ALIGNED = 8;
+const VECTOR_RUN = 8;
 
 /** What one block folds as fast as blocks that meet: of 8192 elements of 4 bytes, 2048 threads have four each. */
 const LONG_VECTOR = 8192;
+
+/** The same of columns: few enough that what is left of each is straight code, and enough for all multiprocessors where there are a thousand columns. */
+const COLUMN_PARTS = 16;
+
+/** Threads of a block that share a column have a row each of so many. */
+const COLUMN_RUN = 16;
+
+/** A block takes some hundred columns of so many rows in a few iterations of its threads. */
+const LONG_COLUMN = 256;
 
 class TensorLowering {
   readonly build: Builder;
@@ -350,7 +359,7 @@ class TensorLowering {
     const inParts = this.inParts(op, source, type, reduction);
     const element = (index: Index): Value => {
       const terms = (k: Value): Value => source.element(at.replaced(index, dim, () => k));
-      const folded = inParts === null ? at.reduce(reduction, length, false, terms) : inParts();
+      const folded = inParts === null ? at.reduce(reduction, length, false, terms) : inParts(index);
       if (fn !== "mean") return folded;
       const count = build.cast(at.extent(length), scalarOf(folded.type));
       return build.binary("div", folded, count);
@@ -363,32 +372,54 @@ class TensorLowering {
   }
 
   /**
-   * What folds up a vector that no rows lie beside, in parts that are folded first: one block would read all of it. Null where it is known to be short, or is
-   * itself what rows were folded to.
+   * What folds something up in parts that are folded first, in more blocks than there are rows: a vector, of which one block would read all, or columns, which few blocks
+   * have. Null where it is known to be short, or is itself what rows were folded to.
    */
-  private inParts(op: Op, source: LocalTensor, type: TensorType, fn: Reduction): (() => Value) | null {
+  private inParts(op: Op, source: LocalTensor, type: TensorType, fn: Reduction): ((index: Index) => Value) | null {
     const { at, build, memory } = this;
     const dim = op.attributes["dim"] as number;
     const length = source.shape[dim]!;
-    const isVector = source.shape.every((n, d) => d === dim || n === 1) && (source.owned ?? source.spread) === null;
-    const isShort = typeof length === "number" && length <= LONG_VECTOR;
-    if (!isVector || isShort || this.uses.isOfRows(op.operands[0]!)) return null;
-    const each = extent("mul", extent("div", length, PARTS * ALIGNED), ALIGNED);
-    const whole = extent("mul", PARTS, each);
-    const from = (begin: Value, count: Extent): Value =>
-      at.reduce(fn, count, false, (k) => {
-        const place = at.index("add", begin, k);
-        return source.element(source.shape.map((_, d) => (d === dim ? place : at.constant(0))));
-      });
+    const isOne = (n: Extent): boolean => n === 1;
+    const isVector = source.shape.every((n, d) => d === dim || isOne(n));
+    const isColumns = !isVector && source.shape.slice(0, dim).every(isOne);
+    const isShort = typeof length === "number" && length <= (isVector ? LONG_VECTOR : LONG_COLUMN);
+    if (isShort || !(isVector || isColumns) || (source.owned ?? source.spread) !== null) return null;
+    if (this.uses.isOfRows(op.operands[0]!)) return null;
+    const [count, aligned] = isVector ? [VECTOR_PARTS, VECTOR_RUN] : [COLUMN_PARTS, COLUMN_RUN];
+    const each = extent("mul", extent("div", length, count * aligned), aligned);
+    const whole = extent("mul", count, each);
     const facts = { isReachable: false, isCostly: true, reads: readsOf([source], "anywhere") };
-    const kept = (count: number, element: (part: Value) => Value): LocalTensor => {
-      const tensor = { ...this.plain(type, [count, 1]), ...facts, element: ([part]: Index): Value => element(part!) };
-      return memory.held(memory.computed(tensor), undefined, "folded_parts");
+    /** So many parts, each of so many terms from where it begins on. */
+    const partsOf = (parts: number, terms: Extent, begin: (part: Value) => Value): LocalTensor => {
+      const element = (index: Index): Value =>
+        at.reduce(fn, terms, false, (k) => source.element(at.replaced(index, dim, (part) => at.index("add", begin(part), k)))); // prettier-ignore
+      const shape = source.shape.with(dim, parts);
+      const alone = ([part]: Index): Value => element(shape.map((_, d) => (d === dim ? part! : at.constant(0))));
+      const own = isVector ? { ...this.plain(type, [parts, 1]), element: alone } : { ...this.plain(type, shape), element }; // prettier-ignore
+      return memory.computed({ ...own, ...facts });
     };
-    const parts = kept(PARTS, (part) => from(at.index("mul", part, at.extent(each)), each));
-    const rest = kept(1, () => from(at.extent(whole), extent("sub", length, whole)));
+    const kept = (store: (name: string) => void, like: LocalTensor): LocalTensor => {
+      const name = memory.scratch("folded_parts", computeKind(like.dtype), like.shape);
+      store(name);
+      return memory.inBuffer(name, like, false);
+    };
     const zero = at.constant(0);
-    return () => build.binary(COMBINES[fn], at.reduce(fn, PARTS, false, (k) => parts.element([k, zero])), rest.element([zero, zero])); // prettier-ignore
+    const first = (part: Value): Value => at.index("mul", part, at.extent(each));
+    const all = partsOf(count, each, first);
+    const none = partsOf(count, 0, first);
+    // What is short has no parts: nothing is folded for them.
+    const hasParts = build.compare("gt", at.extent(each), zero);
+    const parts = kept(
+      (name) => at.when(hasParts, () => memory.store(name, all), () => memory.store(name, none)), // prettier-ignore
+      all,
+    );
+    const behind = partsOf(1, extent("sub", length, whole), () => at.extent(whole));
+    const rest = kept((name) => memory.store(name, behind), behind);
+    return (index) => {
+      const placed = (part: Value): Index => (isVector ? [part, zero] : at.replaced(index, dim, () => part));
+      const folded = at.reduce(fn, count, false, (k) => parts.element(placed(k)));
+      return build.binary(COMBINES[fn], folded, rest.element(placed(zero)));
+    };
   }
 
   // -- arrangements --------------------------------------------------------------------------------

@@ -166,8 +166,8 @@ export class ElementBuilder {
     return this.index("add", first, this.index("mul", place, stride));
   }
 
-  when(condition: Value, body: () => void): void {
-    this.build.if(condition, () => this.inScope(body));
+  when(condition: Value, body: () => void, otherwise?: () => void): void {
+    this.build.if(condition, () => this.inScope(body), otherwise && (() => this.inScope(otherwise)));
   }
 
   /** An element of a matrix product of `count` terms. @param run for how many terms the scales stay, where there are any */
