@@ -28,6 +28,14 @@ collective f(x: T[m, n] local) -> y: T[m] local ensures y[i] == ${fn}(k in 0..n)
 }
 `;
 
+const COLUMNS = (element: string): string => `
+collective f(x: T[m, n] local) -> y: T[n] local ensures y[i] == max(k in 0..m) ${element} {
+  for i in tiles(n) {
+    y[i] = max(k in 0..m) ${element}
+  }
+}
+`;
+
 function kernelOf(text: string, ranks: number, pass?: string) {
   const { snapshots, kernel, diagnostics } = compile(text, { ranks, dtype: "f32" });
   expect(diagnostics.filter((d) => d.severity === "error")).toEqual([]);
@@ -51,9 +59,15 @@ describe("folds of each element", () => {
     expect(loops(fold("min", "(x[i, k] * 2)"))).toBe("rows tiles");
   });
 
+  it("are shared by threads where terms of neighbours lie side by side, too", () => {
+    expect(loops(COLUMNS("x[k, i]"))).toBe("rows tiles");
+    expect(loops(COLUMNS("(x[k, i] * x[0, i])"))).toBe("rows tiles");
+  });
+
   it("stay with their threads where terms are apart, are few, or have an order", () => {
-    const columns = fold("max", "x[k, i]").replace("y: T[m] local", "y: T[n] local").replaceAll("0..n", "0..m");
-    expect(loops(columns.replace("tiles(m)", "tiles(n)"))).toBe("tiles");
+    expect(loops(COLUMNS("x[k, i / 2]"))).toBe("tiles");
+    expect(loops(COLUMNS("x[k, (i + k) % n]"))).toBe("tiles");
+    expect(loops(COLUMNS("x@((rank + 1) % world)[k, i]"))).toBe("tiles");
     expect(loops(PIECES.replaceAll("100", "32"))).toBe("tiles tiles");
     expect(loops(fold("sum", "x[i, k]"))).toBe("tiles");
   });
@@ -90,6 +104,7 @@ collective f(x: T[m, n] local) -> (y: T[m] local, z: T[m] local)
     for (const [text, dims] of [
       [fold("max", "x[i, k]"), { m, n }],
       [PIECES, { n: 100 * m }],
+      [COLUMNS("x[k, i]"), { m: n, n: m }],
     ] as const) {
       const { kernel, manifest, source } = compile(text, { ranks: 2, dtype: "f32" });
       const ranks = makeInputs(manifest!, dims, 1);

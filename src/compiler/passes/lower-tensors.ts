@@ -12,7 +12,7 @@
  */
 import { Builder, type Factors } from "../ir/builder.js";
 import { type Kernel, type Op, text, type Value } from "../ir/module.js";
-import { type BinaryFunction, COMBINES, type Comparison, type Reduction, type UnaryFunction } from "../ir/ops.js";
+import type { BinaryFunction, Comparison, UnaryFunction } from "../ir/ops.js";
 import { scalar, scalarOf } from "../ir/types.js";
 import { copyOp, Substitution } from "../ir/visit.js";
 import { InternalCompilerError } from "../diagnostics/ice.js";
@@ -20,6 +20,7 @@ import { extent, type Extent } from "../types/extent.js";
 import { localShapeOf } from "../types/mesh.js";
 import type { Algorithm } from "./options.js";
 import { type Along, ElementBuilder, groupOf } from "./support/element-builder.js";
+import { foldedInParts } from "./support/folded-parts.js";
 import { TensorConversions } from "./support/tensor-conversions.js";
 import { TensorMemory } from "./support/tensor-memory.js";
 import { TensorReads } from "./support/tensor-reads.js";
@@ -54,24 +55,6 @@ function groupedByDomain(kernel: Kernel): Kernel {
   const numbers = kernel.body.ops.flatMap(({ attributes }) => attributes["ranksPerDomain"] ?? []);
   return numbers.length === 0 ? kernel : { ...kernel, ranksPerDomain: numbers[0] as number };
 }
-
-/** In how many parts a long vector is folded: as many as a GPU has multiprocessors, nearly. */
-const VECTOR_PARTS = 128;
-
-/** What parts of a vector are multiples of, so that vectors of elements begin with them. */
-const VECTOR_RUN = 8;
-
-/** What one block folds as fast as blocks that meet: of 8192 elements of 4 bytes, 2048 threads have four each. */
-const LONG_VECTOR = 8192;
-
-/** The same of columns: few enough that what is left of each is straight code, and enough for all multiprocessors where there are a thousand columns. */
-const COLUMN_PARTS = 16;
-
-/** Threads of a block that share a column have a row each of so many. */
-const COLUMN_RUN = 16;
-
-/** A block takes some hundred columns of so many rows in a few iterations of its threads. */
-const LONG_COLUMN = 256;
 
 class TensorLowering {
   readonly build: Builder;
@@ -356,7 +339,9 @@ class TensorLowering {
     const source = isAcross(operand.owned) || isAcross(operand.spread) ? memory.everywhere(operand) : operand;
     const length = source.shape[dim]!;
     const reduction = fn === "mean" ? "sum" : (fn as "sum" | "min" | "max" | "prod");
-    const inParts = this.inParts(op, source, type, reduction);
+    const isOfRows = this.uses.isOfRows(op.operands[0]!);
+    const plain = (to: readonly Extent[]): LocalTensor => this.plain(type, to);
+    const inParts = isOfRows ? null : foldedInParts({ at, memory, plain, source, dim, fn: reduction });
     const element = (index: Index): Value => {
       const terms = (k: Value): Value => source.element(at.replaced(index, dim, () => k));
       const folded = inParts === null ? at.reduce(reduction, length, false, terms) : inParts(index);
@@ -369,57 +354,6 @@ class TensorLowering {
     const folded = memory.computed({ ...this.plain(type, shape), element, ...facts });
     // Whoever broadcasts it would fold anew for each element.
     return this.uses.soleOutput(op.results[0]!) === null ? memory.held(folded, undefined, "folded") : folded;
-  }
-
-  /**
-   * What folds something up in parts that are folded first, in more blocks than there are rows: a vector, of which one block would read all, or columns, which few blocks
-   * have. Null where it is known to be short, or is itself what rows were folded to.
-   */
-  private inParts(op: Op, source: LocalTensor, type: TensorType, fn: Reduction): ((index: Index) => Value) | null {
-    const { at, build, memory } = this;
-    const dim = op.attributes["dim"] as number;
-    const length = source.shape[dim]!;
-    const isOne = (n: Extent): boolean => n === 1;
-    const isVector = source.shape.every((n, d) => d === dim || isOne(n));
-    const isColumns = !isVector && source.shape.slice(0, dim).every(isOne);
-    const isShort = typeof length === "number" && length <= (isVector ? LONG_VECTOR : LONG_COLUMN);
-    if (isShort || !(isVector || isColumns) || (source.owned ?? source.spread) !== null) return null;
-    if (this.uses.isOfRows(op.operands[0]!)) return null;
-    const [count, aligned] = isVector ? [VECTOR_PARTS, VECTOR_RUN] : [COLUMN_PARTS, COLUMN_RUN];
-    const each = extent("mul", extent("div", length, count * aligned), aligned);
-    const whole = extent("mul", count, each);
-    const facts = { isReachable: false, isCostly: true, reads: readsOf([source], "anywhere") };
-    /** So many parts, each of so many terms from where it begins on. */
-    const partsOf = (parts: number, terms: Extent, begin: (part: Value) => Value): LocalTensor => {
-      const element = (index: Index): Value =>
-        at.reduce(fn, terms, false, (k) => source.element(at.replaced(index, dim, (part) => at.index("add", begin(part), k)))); // prettier-ignore
-      const shape = source.shape.with(dim, parts);
-      const alone = ([part]: Index): Value => element(shape.map((_, d) => (d === dim ? part! : at.constant(0))));
-      const own = isVector ? { ...this.plain(type, [parts, 1]), element: alone } : { ...this.plain(type, shape), element }; // prettier-ignore
-      return memory.computed({ ...own, ...facts });
-    };
-    const kept = (store: (name: string) => void, like: LocalTensor): LocalTensor => {
-      const name = memory.scratch("folded_parts", computeKind(like.dtype), like.shape);
-      store(name);
-      return memory.inBuffer(name, like, false);
-    };
-    const zero = at.constant(0);
-    const first = (part: Value): Value => at.index("mul", part, at.extent(each));
-    const all = partsOf(count, each, first);
-    const none = partsOf(count, 0, first);
-    // What is short has no parts: nothing is folded for them.
-    const hasParts = build.compare("gt", at.extent(each), zero);
-    const parts = kept(
-      (name) => at.when(hasParts, () => memory.store(name, all), () => memory.store(name, none)), // prettier-ignore
-      all,
-    );
-    const behind = partsOf(1, extent("sub", length, whole), () => at.extent(whole));
-    const rest = kept((name) => memory.store(name, behind), behind);
-    return (index) => {
-      const placed = (part: Value): Index => (isVector ? [part, zero] : at.replaced(index, dim, () => part));
-      const folded = at.reduce(fn, count, false, (k) => parts.element(placed(k)));
-      return build.binary(COMBINES[fn], folded, rest.element(placed(zero)));
-    };
   }
 
   // -- arrangements --------------------------------------------------------------------------------
