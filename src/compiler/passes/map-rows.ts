@@ -73,7 +73,8 @@ class RowMapping {
     this.buffers = [...kernel.buffers];
     this.lanes = vectorLanes(kernel, options);
     const wide = (kernel.blockThreads || options.elementThreads) * this.lanes;
-    const longest = loops.filter((l) => !isAcross(l)).map((loop) => this.longest(loop, wide)).reduce<Extent>((a, b) => extent("max", a, b), 1); // prettier-ignore
+    const lengths = loops.filter((loop) => !isAcross(loop)).map((loop) => this.longest(loop, wide));
+    const longest = lengths.length === 0 ? 1 : lengths.reduce((a, b) => extent("max", a, b));
     this.span = Math.max(wide, this.severalRows(longest));
     this.folds = new RowFolds(this.build, this.span, this.lanes, (name, dtype, length) => {
       const full = `${name}_${dtype}`;
@@ -189,7 +190,7 @@ class RowMapping {
   private loop(op: Op, values: Substitution, shared: ReadonlyMap<string, string>): void {
     const { build } = this;
     const [zero, one] = [build.constant(0), build.constant(1)];
-    const bounds = this.boundsOf(op, values);
+    const bounds = this.boundsOf(op, values, zero);
     const total = bounds.map((b) => b.length).reduce((a, b) => build.mul(a, b));
     const rows = build.extent(this.rows);
     const row = (number: Value): readonly Value[] => {
@@ -218,7 +219,7 @@ class RowMapping {
   private loopAcross(op: Op, values: Substitution): void {
     const { build } = this;
     const [zero, one, most] = [build.constant(0), build.constant(1), build.constant(this.across)];
-    const bounds = this.boundsOf(op, values);
+    const bounds = this.boundsOf(op, values, zero);
     const [line, ...lines] = bounds.toReversed() as [RowBounds, ...RowBounds[]];
     const all = lines.map((b) => b.length).reduce((a, b) => build.mul(a, b), one);
     const whole = build.div(line.length, most);
@@ -241,11 +242,11 @@ class RowMapping {
     iterations(build.binary("min", rest, one), rest, () => build.mul(whole, most));
   }
 
-  private boundsOf(op: Op, values: Substitution): readonly RowBounds[] {
+  private boundsOf(op: Op, values: Substitution, zero: Value): readonly RowBounds[] {
     const { build } = this;
     return op.regions[0]!.arguments.map((_, d) => {
       const [lo, hi] = [op.operands[2 * d]!, op.operands[2 * d + 1]!].map((v) => values.get(v)) as [Value, Value];
-      return { lo, length: build.binary("max", build.sub(hi, lo), build.constant(0)) };
+      return { lo, length: build.binary("max", build.sub(hi, lo), zero) };
     });
   }
 

@@ -122,7 +122,7 @@ export class RowFolds {
       const at = (iteration: Value): Value => build.add(build.mul(iteration, count), lane);
       build.store(
         buffer,
-        this.inFlight(fn, iterations, (all) => terms(zero, all.map(at)), together),
+        this.inFlight(fn, [zero, iterations], at, (columns) => terms(zero, columns), together),
         [lane],
       );
     });
@@ -145,7 +145,7 @@ export class RowFolds {
       const at = (iteration: Value): Value => build.add(build.mul(iteration, count), part);
       build.store(
         buffer,
-        this.inFlight(fn, iterations, (all) => terms(n, all.map(at)), together),
+        this.inFlight(fn, [build.constant(0), iterations], at, (columns) => terms(n, columns), together),
         [lane],
       );
     });
@@ -158,17 +158,18 @@ export class RowFolds {
     return { ...whole, count };
   }
 
-  /** What a lane folds of so many terms, `together` at a time. @param terms those of some of its iterations */
+  /** What a lane folds of so many terms, `together` at a time. @param begin with which iteration, 0 @param at which term an iteration takes */
   private inFlight(
     fn: Reduction,
-    iterations: Value,
-    terms: (of: readonly Value[]) => readonly Value[],
+    [begin, iterations]: readonly [Value, Value],
+    at: (iteration: Value) => Value,
+    terms: (columns: readonly Value[]) => readonly Value[],
     together: number,
   ): Value {
     const { build } = this;
     const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINES[fn], a, b));
     const parts: Value[] = [];
-    let done = build.constant(0);
+    let done = begin;
     for (let n = together; n >= 1; n = Math.floor(n / 2)) {
       const [from, step] = [done, build.constant(n)];
       const most = build.div(build.sub(iterations, from), step);
@@ -177,7 +178,7 @@ export class RowFolds {
         most,
         (k) => {
           const first = build.add(from, build.mul(k, step));
-          return combined(terms(Array.from({ length: n }, (_, i) => build.add(first, build.constant(i)))));
+          return combined(terms(Array.from({ length: n }, (_, i) => at(build.add(first, build.constant(i))))));
         },
         { unroll: 1 },
       );
