@@ -191,12 +191,10 @@ function rowsRead(
       const rows = lengths.rowsIn(buffer, row);
       // The first row that is counted lies so many rows behind the first that the buffer has.
       const at = parted(lengths.inDims(first), lengths.inDims(row));
-      if (
-        rows === null ||
-        at === null ||
-        !lengths.isInRows(plus(begin, length), minus(lengths.inDims(rows), at.whole), by)
-      )
+      const areIn = (all: Form): boolean => lengths.isInRows(plus(begin, length), all, by);
+      if (rows === null || at === null || !areIn(rows))
         throw new NotShown("a part of a row is read in another order", m.span);
+      demand("inside", areIn(minus(lengths.inDims(rows), at.whole)), leaves, m.span);
       require(lengths.normal(at.whole), leaves);
       require(lengths.normal(at.rest), leaves);
       const end = plus(plus(at.rest, minus(high, first)), ONE);
