@@ -55,6 +55,7 @@ export class Abstraction {
     private readonly expressions: Expressions,
     part: Part,
     private readonly depth: Depth,
+    world: number,
   ) {
     const { ops, makers } = part;
     this.copies = copiesIn(ops);
@@ -86,9 +87,9 @@ export class Abstraction {
         const e = owners.has(v) ? values.get(v) : undefined;
         return e === undefined ? [] : [{ v, i, e }];
       });
-      for (const { v, i, e } of peers.length === owners.size && peers.every(({ e }) => e.kind === "constant")
-        ? peers
-        : []) {
+      // One that there is not, is refused as what it is.
+      const isRank = (e: Expression): boolean => e.kind === "constant" && e.value >= 0 && e.value < world;
+      for (const { v, i, e } of peers.length === owners.size && peers.every(({ e }) => isRank(e)) ? peers : []) {
         const { value } = e as { value: number };
         if (!this.peers.includes(value)) this.peers.push(value);
         const number = this.peers.indexOf(value);

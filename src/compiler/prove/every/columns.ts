@@ -26,11 +26,13 @@ export function partsOfRows(
     const from = scaled(first.by, part);
     const own = { times: minus(by, first.by), shift: minus(ZERO, from), by: first.by, steps: [] };
     const there = sources.map((s) => sourceOfPart(s, part, parts!, by, own));
+    if (there.some((s) => s !== null && s.owner >= lengths.program.kernel.world)) return null;
     if (!there.every((s): s is Source => s !== null)) return null;
     const columns = { by, from, to: plus(from, first.by) };
     made.push({
       movement,
-      turn: part,
+      // Its elements are not those of the first iterations, as those of a first turn are, nor those of any turn.
+      turn: lengths.program.kernel.world + part,
       base: lengths.normal(from),
       length: lengths.normal(product(rows, first.by)),
       sources: there,

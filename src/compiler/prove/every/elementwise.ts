@@ -266,6 +266,7 @@ class OfOne {
     if (value.kind !== "load" || value.peer === null) return false;
     const { layout, localShape } = this.kernel.inputs.find((t) => t.name === value.input)!;
     if (layout.kind !== "sharded" || layout.axis !== undefined || !this.isCutAlike()) return false;
+    if (this.output.shape.length > 2 && !this.isInPlace(value)) return false;
     const { peer } = value;
     return value.indices.every((index, d) => {
       if (d !== layout.dim) return this.isWhole(index);
@@ -275,6 +276,20 @@ class OfOne {
       const [p, i] = [peer, index] as (ElementExpression & { kind: "binary" })[];
       return JSON.stringify(p!.a) === JSON.stringify(i!.a);
     });
+  }
+
+  /**
+   * Whether each coordinate is that of the same dimension, in tensors of one shape. Of more than two dimensions some are looked at together, so that
+   * a place in others, or in another order, could mean one element where a dimension is 1.
+   */
+  private isInPlace({ input, indices }: Load): boolean {
+    const { shape } = this.kernel.inputs.find((t) => t.name === input)!;
+    const { shape: own } = this.output;
+    const isOf = (e: ElementExpression, d: number): boolean => {
+      if (e.kind === "variable") return e.name === this.specification.variables[d];
+      return e.kind === "binary" && ["add", "mod"].includes(e.fn) && isOf(e.a, d);
+    };
+    return shape.length === own.length && indices.every((e, d) => sameExtent(shape[d]!, own[d]!) && isOf(e, d));
   }
 
   private isCutAlike(): boolean {

@@ -23,7 +23,7 @@ import {
   ZERO,
 } from "./forms.js";
 import { inLongerRows, partsOfRows } from "./columns.js";
-import { NotShown } from "./conditions.js";
+import { demand, NotShown } from "./conditions.js";
 import { Comparisons } from "./larger.js";
 import { BY_TURN, type Movement, type Source } from "./pieces.js";
 import {
@@ -243,11 +243,18 @@ export class Lengths {
         // Seen from where elements are stored.
         sources: sources.map((s) => ({
           ...s,
-          owner: s.owner === BY_TURN ? known(numberAfter(s.place.turns[0]!.steps, turn)) : s.owner,
+          owner: s.owner === BY_TURN ? this.rank(known(numberAfter(s.place.turns[0]!.steps, turn)), movement) : s.owner,
           place: movedPlace(known(placeInTurn(s.place, turn)), minus(ZERO, moved)),
         })),
       };
     });
+  }
+
+  /** A rank that there is. @throws NotShown */
+  private rank(number: number, { span }: Movement): number {
+    const isThere = number < this.program.kernel.world;
+    demand("inside", isThere, "a rank is meant that may be none of those that there are", span);
+    return number;
   }
 
   /** One list for all movements that share theirs. */

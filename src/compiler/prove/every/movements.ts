@@ -61,7 +61,7 @@ export class Movements {
 
   private ofPart(part: Part): readonly Movement[] {
     for (let depth = this.depths.get(part.shape) ?? 0; ; depth++) {
-      const abstraction = new Abstraction(this.expressions, part, DEPTHS[depth]!);
+      const abstraction = new Abstraction(this.expressions, part, DEPTHS[depth]!, this.kernel.world);
       const isLast = depth === DEPTHS.length - 1;
       let movements = this.known.get(abstraction.key);
       if (movements === undefined) {

@@ -274,7 +274,11 @@ export class RoundWay {
   private owner({ owner, span }: RoundAccess): RoundOwner {
     if (owner === undefined) return -1;
     if (owner === null) throw new NotShown("data decides which rank is meant", span);
-    if (owner.kind === "constant") return owner.value;
+    if (owner.kind === "constant") {
+      const isThere = owner.value >= 0 && owner.value < this.kernel.world;
+      demand("inside", isThere, "a rank is meant that may be none of those that there are", span);
+      return owner.value;
+    }
     if (owner.kind === "apply" && owner.fn === "rem" && owner.of[1]!.kind === "constant") {
       const [by, of] = [addedTo(owner.of[0]!, "block"), owner.of[1]!.value];
       if (by !== null && of > 0 && of <= this.kernel.world) return { by: by % of, of };

@@ -1,6 +1,7 @@
 /** What stores are of: expressions of loads, each at an index that counts loops. */
 import type { Op } from "../../ir/module.js";
 import { printType } from "../../ir/types.js";
+import type { Span } from "../../source.js";
 import {
   constant,
   constantOf,
@@ -10,10 +11,11 @@ import {
   keyOf,
   parameter,
   plus,
+  rangeOf,
   substituted,
   ZERO,
 } from "./forms.js";
-import { NotShown } from "./conditions.js";
+import { demand, NotShown } from "./conditions.js";
 
 /** What is stored, as an expression of loads: an operation on others, or the number of a load. */
 export type Term = { readonly text: string; readonly of: readonly Term[] } | { readonly load: Access };
@@ -92,6 +94,25 @@ export function rotation(of: Form, by: Form): Form | null {
   return parameter(`${ROTATED}${world}:${((constantOf(of) % world) + world) % world}`);
 }
 
+/** How many peers there are in such an order. */
+function peersOf(name: string): number {
+  return Number(name.slice(ROTATED.length).split(":")[0]);
+}
+
+/**
+ * A rank that is named: one of those that there are, or of the peers that a block goes through from its own on.
+ * @param isTurn whether another number is that of a turn, which is a rank where turns are taken one by one
+ * @throws NotShown
+ */
+export function checkedPeer(owner: Form, world: number, span: Span, isTurn: (f: Form) => boolean = () => false): Form {
+  const isPeer = [...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED));
+  if (!isPeer && !isTurn(owner)) throw new NotShown("lengths decide which rank is meant", span);
+  if (!isPeer) return owner;
+  const { low, high } = rangeOf(owner, { get: (name) => ({ low: 0, high: peersOf(name) - 1 }) });
+  demand("inside", low >= 0 && high < world, "a rank is meant that may be none of those that there are", span);
+  return owner;
+}
+
 /**
  * Stores of which each block does the same for all peers, in an order of its own: one for each peer instead. What a block
  * does for (block + k) % c, for all k below c, it does for all numbers below c.
@@ -124,7 +145,7 @@ export function unrotated(stores: readonly StoreSeen[]): StoreSeen[] {
     group.seen.add(name);
   }
   for (const { one, name, seen } of groups.values()) {
-    const world = Number(name.slice(ROTATED.length).split(":")[0]);
+    const world = peersOf(name);
     if (seen.size !== world) throw new NotShown("peers go with the block in another way", one.access.op.span);
     for (let p = 0; p < world; p++) plain.push(replaced(one, new Map([[name, constant(p)]]), namesIn));
   }

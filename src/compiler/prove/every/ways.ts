@@ -62,6 +62,7 @@ import { stripsOf } from "./strips.js";
 import {
   type Access,
   laneOf,
+  checkedPeer,
   laneTypeOf,
   loadsOf,
   type Loop,
@@ -420,8 +421,6 @@ export class Way {
     if (!this.loops.some((l) => l.map === "threads")) throw new NotShown("all threads touch a packet", op.span);
     const copy = copyOf(this.part.values.get(epoch));
     if (copy === null) throw new NotShown("a packet has another number than that of the launch", op.span);
-    if (!isConstant(owner) && ![...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED)))
-      throw new NotShown("lengths decide which rank is meant", op.span);
     const buffer = bufferOf(this.kernel, text(op, copy));
     const kind = kindOf(op, type, buffer);
     const index = scaled(this.needed(op, slot, "data decides which slot a packet has"), kind.lanes);
@@ -430,7 +429,7 @@ export class Way {
 
   private send(op: Op): void {
     const [value, epoch, ...rest] = op.operands as readonly [Value, Value, ...Value[]];
-    const owner = isRemote(op) ? this.needed(op, rest[0]!, "data decides which rank is meant") : constant(-1);
+    const owner = isRemote(op) ? this.peerOf(op, rest[0]!) : constant(-1);
     const packed = this.packed.get(value);
     const access = this.packet(op, epoch, rest.at(-1)!, value.type, owner);
     const stored = (term: Term, at: Access): void => {
@@ -456,6 +455,10 @@ export class Way {
     return { load: laneOf(access, op.attributes["lane"] as number) };
   }
 
+  private peerOf(op: Op, value: Value, isTurn?: (f: Form) => boolean): Form {
+    return checkedPeer(this.needed(op, value, "data decides which rank is meant"), this.kernel.world, op.span, isTurn);
+  }
+
   private access(op: Op): Access {
     const { peer, indices } = memoryOperands(op);
     const buffer = text(op, "buffer");
@@ -467,9 +470,7 @@ export class Way {
     else if (this.changed.has(`${threads.name} ${buffer}`)) this.readsFirst = false;
     if (indices.length !== 1) throw new NotShown("an index is not linear", op.span);
     const index = this.needed(op, indices[0]!, `data decides where '${buffer}' is touched`);
-    const owner = peer === null ? constant(-1) : this.needed(op, peer, "data decides which rank is meant");
-    const isPeer = isConstant(owner) || [...owner.keys()].every((key) => key === "" || key.startsWith(ROTATED));
-    if (!isPeer && madeOfOne(owner) === null) throw new NotShown("lengths decide which rank is meant", op.span);
+    const owner = peer === null ? constant(-1) : this.peerOf(op, peer, (f) => madeOfOne(f) !== null);
     const lanes = lanesOf(op.name === "load" ? op.results[0]!.type : op.operands[0]!.type);
     return { op, buffer, owner, index, lanes };
   }
