@@ -59,7 +59,7 @@ it.runIf(isAll).each([
   expect(Number(passed)).toBeGreaterThanOrEqual(15);
 });
 
-// Without all tests, `test/aot` runs such artefacts on the fake driver.
+// Without all tests, `test/aot` runs such artefacts on the fake driver. Copies need kernels that wait, and the fakes' do not: test/aot/copies.test.ts.
 it.runIf(isAll)("the suite of artefacts in C, C++ and Python", async () => {
   // A C program may block where Node must not.
   const blocking = { ...env, FAKE_CUDA_ATTRIBUTES: "16=132", FAKE_CUDA_BLOCKING: "1" };
@@ -70,6 +70,8 @@ it.runIf(isAll)("the suite of artefacts in C, C++ and Python", async () => {
     "all_reduce/one_shot",
     "--elements",
     "7,5003",
+    "--examples",
+    "c,cpp,python,dlpack,pytorch",
   );
   expect(output).toContain("aot, cuda, 2 ranks: 5 passed, 0 failed");
 });
