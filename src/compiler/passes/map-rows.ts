@@ -76,7 +76,7 @@ class RowMapping {
     const lengths = loops.filter((loop) => !isAcross(loop)).map((loop) => this.longest(loop, wide));
     const longest = lengths.length === 0 ? 1 : lengths.reduce((a, b) => extent("max", a, b));
     this.span = Math.max(wide, this.severalRows(longest));
-    this.folds = new RowFolds(this.build, this.span, this.lanes, (name, dtype, length) => {
+    this.folds = new RowFolds(this.build, this.span, this.lanes, this.across, (name, dtype, length) => {
       const full = `${name}_${dtype}`;
       const known = this.buffers.find((b) => b.name === full && b.role === "shared");
       return known?.name ?? this.declare(full, dtype, length);

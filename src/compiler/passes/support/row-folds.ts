@@ -50,12 +50,14 @@ export const PARTS = 16;
 export class RowFolds {
   /**
    * @param span elements of a row that threads take at once, neighbours `lanes` at a time
+   * @param across most rows of an iteration whose terms lie side by side
    * @param shared declares shared memory under a name, once
    */
   constructor(
     private readonly build: Builder,
     private readonly span: number,
     private readonly lanes: number,
+    private readonly across: number,
     private readonly shared: (name: string, dtype: DType, length: number) => string,
   ) {}
 
@@ -76,7 +78,7 @@ export class RowFolds {
         ? this.ofOneRow(fn, whole, terms, together)
         : this.ofShortRows(whole, iteration.count, terms);
     // 4096 parts become 256, then 16.
-    const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + span / this.lanes);
+    const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + Math.max(span / this.lanes, this.across));
     const left = this.narrowed(fn, iteration, first, fewer);
     return this.build.constantOf(left.count) === 1 ? left : this.narrowed(fn, iteration, left, buffer);
   }
