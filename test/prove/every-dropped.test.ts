@@ -11,6 +11,7 @@ import { type Condition, CONDITIONS, without } from "../../src/compiler/prove/ev
 import { everyLength, prove, proveAnswer, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { compileFile, LIBRARY } from "../kernels/library.js";
+import { rowsKernel } from "./rows/index.js";
 
 type Mapping = CompileOptions["mapping"];
 
@@ -156,7 +157,7 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
   ordered: () => ({ text: library("reduce_scatter/push"), edits: [[/"inbox_odd"/g, '"inbox"']], at: { n: 64 } }),
   phases: () => ({
     // Threads add up what others have not stored yet.
-    text: library("fused/softmax_over_ranks"),
+    text: rowsKernel("softmax-of-few-threads"),
     edits: [[/(store %98, %90 .*\n *\}\n) *block_sync\n/, "$1"]],
     at: { m: 14, n: 16 },
     proved: [{ m: 2, n: 2 }],
@@ -164,7 +165,7 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
   }),
   "own rows": () => ({
     // The maximum of a row that another block has found.
-    text: library("fused/softmax_over_ranks"),
+    text: rowsKernel("softmax-of-few-threads"),
     edits: [[/load %743 (\{buffer="value"\})/, "load %741 $1"]],
     at: { m: 14, n: 8 },
     proved: [{ m: 2, n: 2 }],
@@ -172,7 +173,7 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
   }),
   "whole rows": () => ({
     // Of the two classes of a row the first.
-    text: library("fused/all_reduce_rms_norm"),
+    text: rowsKernel("norm-of-few-threads"),
     edits: [
       [/load %550 (\{buffer=)"parts_f32"/, 'load %550 $1"fewer_parts_f32"'],
       [/(%547 = binary %546, )%55 /, "$1%52 "],
@@ -182,28 +183,28 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
   }),
   "one row": () => ({
     // All rows of a round have the norm of the first.
-    text: library("fused/all_reduce_rms_norm"),
+    text: rowsKernel("norm-of-few-threads"),
     edits: [[/load %204 (\{buffer="folded_row"\})/, "load %2 $1"]],
     at: { m: 14, n: 10 },
     proved: [{ m: 2, n: 2 }],
   }),
   "stored once": () => ({
     // All but the first of the elements behind whole strips.
-    text: library("fused/all_reduce_rms_norm"),
+    text: rowsKernel("norm-of-few-threads"),
     edits: [[/for %2, (%59 \{map="threads", unroll=1\} \(%647\))/, "for %7, $1"]],
     at: { m: 2, n: 45 },
     proved: [{ m: 2, n: 2 }],
   }),
   "all rows": () => ({
     // All but the last, where rows are long.
-    text: library("fused/all_reduce_rms_norm"),
+    text: rowsKernel("norm-of-few-threads"),
     edits: [[/for %2, %19 (\{map="blocks"\} \(%219\))/, '%900 = binary %19, %7 {fn="sub"} : index\nfor %2, %900 $1']],
     at: { m: 2, n: 40 },
     proved: [{ m: 2, n: 2 }],
   }),
   "one order": () => ({
     // One rank adds up strips in another order.
-    text: library("fused/all_reduce_rms_norm"),
+    text: rowsKernel("norm-of-few-threads"),
     edits: [
       [
         /store %352, %234 \{buffer="parts_f32"\}/,

@@ -112,7 +112,7 @@ export class CudaEmitter {
     const head = `// ${kernel.name}${where}, compiled by collc for ${kernel.world} rank${kernel.world === 1 ? "" : "s"}`;
     const flags =
       "// By hand, compile it with --fmad=false: ranks that hold one tensor round products and sums alike, one by one.";
-    const signature = `extern "C" __global__ void __launch_bounds__(${kernel.blockThreads}, 1)\n${symbolName(kernel)}(${parameterTexts(kernel).join(", ")})`;
+    const signature = `extern "C" __global__ void __launch_bounds__(${kernel.blockThreads}, ${kernel.blocksEach ?? 1})\n${symbolName(kernel)}(${parameterTexts(kernel).join(", ")})`;
     const prelude = [preludeText(this.used), ...this.helpers.values()].join("\n");
     return `${head}\n${flags}\n${prelude}\n\n${signature} {\n${this.lines.join("\n")}\n}\n`;
   }

@@ -89,6 +89,8 @@ export interface Kernel {
   /** Threads a block; 0 until the kernel is mapped to the machine. */
   readonly blockThreads: number;
   readonly maxBlocks: number;
+  /** Blocks that a multiprocessor has at once, where registers and shared memory are divided among several. Absent: one. */
+  readonly blocksEach?: number;
   /**
    * Blocks take their places while the launch before theirs in the stream still runs, and wait for its end before all else that
    * they do; so may those of the launch after it. Absent: they begin when that has ended.

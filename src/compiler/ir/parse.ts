@@ -20,6 +20,7 @@ export function parseKernel(textForm: string): Kernel {
   const world = Number(property(r, "world"));
   const blockThreads = Number(property(r, "threads"));
   const maxBlocks = Number(property(r, "blocks"));
+  const each = r.peek() === "each" ? Number(property(r, "each")) : null;
   const early = r.accept("early");
   r.expect("{");
   const dims: string[] = [];
@@ -76,6 +77,7 @@ export function parseKernel(textForm: string): Kernel {
     buffers,
     blockThreads,
     maxBlocks,
+    ...(each === null ? {} : { blocksEach: each }),
     ...(early ? { early } : {}),
     work,
     body,

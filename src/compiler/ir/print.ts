@@ -21,7 +21,7 @@ export interface PrintOptions {
 
 export function printKernel(kernel: Kernel, options: PrintOptions = {}): string {
   const out: string[] = [
-    `kernel ${kernel.name} level=${kernel.level} world=${kernel.world} threads=${kernel.blockThreads} blocks=${kernel.maxBlocks}${kernel.early === true ? " early" : ""} {`,
+    `kernel ${kernel.name} level=${kernel.level} world=${kernel.world} threads=${kernel.blockThreads} blocks=${kernel.maxBlocks}${kernel.blocksEach === undefined ? "" : ` each=${kernel.blocksEach}`}${kernel.early === true ? " early" : ""} {`,
   ];
   for (const dim of kernel.dims) out.push(`  dim ${dim}`);
   for (const { name, dtype } of kernel.scalars) out.push(`  scalar ${name}: ${dtype}`);

@@ -2,30 +2,65 @@
  * map-rows: a loop over rows becomes a loop over blocks. In an iteration a block has a few neighbouring rows, or one long one, and
  * takes one tile loop after the other with all of its threads, which meet in between.
  *
- * As many rows to an iteration as fill a block's widest accesses once; one number for all loops over rows of the kernel, so that a
- * row falls to blocks of one number everywhere (derive-sync relies on it). Threads share a long fold (`support/row-folds.ts`).
- * What only the iteration itself needs of a row stays in shared memory, and what the next loop folds it takes as it is made.
+ * A row has so many of the block's threads that each takes a vector of it, or a few where no block waits for another; what is left of the
+ * block takes the rows after it. One number of rows serves all loops over rows of the kernel, so that a row falls to blocks of one number
+ * everywhere (derive-sync relies on it). Threads share a long fold (`support/row-folds.ts`). What only the iteration itself needs of a row
+ * stays in shared memory, and what the next loop folds it takes as it is made.
+ *
+ * Blocks that wait for nobody are small, and a multiprocessor has several: while the threads of one meet, others load.
  */
 import { Builder } from "../ir/builder.js";
 import { type Buffer, isRemote, type Kernel, memoryOperands, type Op, text, type Value } from "../ir/module.js";
+import { definitionOf } from "../ir/ops.js";
 import { rewriteOps, Substitution, walk, walkKernel } from "../ir/visit.js";
 import { type DType } from "../types/dtype.js";
 import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
-import { isRowFold, PARTS, RowFolds, type RowIteration, type RowParts, rowThreads } from "./support/row-folds.js";
+import {
+  isRowFold,
+  PARTS,
+  rowAndPlace,
+  RowFolds,
+  type RowIteration,
+  type RowParts,
+  rowThreads,
+} from "./support/row-folds.js";
 import { meetsBetweenIterations } from "./support/block-sync.js";
 import { forwarding, type Producer } from "./support/row-forwarding.js";
 import { mostElements, upperBound } from "./support/upper-bound.js";
 import { vectorLanes } from "./support/vector-lanes.js";
 
-type RowOptions = Pick<PassOptions, "elementThreads" | "rowThreads" | "accessBytes" | "rowLoadsInFlight">;
+type RowOptions = Pick<
+  PassOptions,
+  "elementThreads" | "rowThreads" | "rowBlocks" | "busyBlocks" | "accessBytes" | "loadsInFlight" | "rowLoadsInFlight"
+>;
 
 export function mapRows(kernel: Kernel, options: RowOptions): Kernel {
   const found: Op[] = [];
   walkKernel(kernel, (op) => void (isRowLoop(op) && found.push(op)));
   if (found.length === 0) return kernel;
-  return new RowMapping(kernel, options, found).run();
+  if (!isAlone(kernel)) return new RowMapping(kernel, options, found, 1).run();
+  const { threads, each } = options.rowBlocks;
+  const mapped: Kernel = {
+    ...kernel,
+    blockThreads: Math.min(options.elementThreads, threads),
+    maxBlocks: options.busyBlocks * each,
+    ...(each === 1 ? {} : { blocksEach: each }),
+  };
+  return new RowMapping(
+    mapped,
+    { ...options, rowThreads: Math.min(options.rowThreads, threads) },
+    found,
+    VECTORS,
+  ).run();
+}
+
+/** Whether no block waits for another, of this rank or of one else. */
+function isAlone(kernel: Kernel): boolean {
+  let isSo = kernel.blockThreads === 0 && !kernel.buffers.some((b) => b.role === "packet");
+  walkKernel(kernel, (op) => (isSo &&= definitionOf(op.name).effect !== "sync"));
+  return isSo;
 }
 
 function isRowLoop(op: Op): boolean {
@@ -43,6 +78,12 @@ function isAcross(op: Op): boolean {
   return op.attributes["across"] === true;
 }
 
+/**
+ * Vectors of a row that a thread takes, where a row has so many and nobody waits for the block: it meets for as many rows, and has as much under
+ * way. Where others wait, few rows are sooner done by all blocks.
+ */
+const VECTORS = 4;
+
 /** Threads that have neighbouring rows whose terms lie side by side: one access of all of them is one of memory's widest. */
 const THREADS_ACROSS = 32;
 
@@ -58,30 +99,41 @@ class RowMapping {
   private readonly buffers: Buffer[];
   private readonly build = new Builder({ start: 0, end: 0 });
   private readonly lanes: number;
-  /** Elements that a block's threads take with one wide access each; or a few rows of known length. */
+  /** Elements that a block's threads take with one wide access each. */
   private readonly span: number;
   /** Rows in an iteration. */
   private readonly rows: Extent;
+  /** Threads that a row has of a block. */
+  private readonly own: Extent;
   private readonly folds: RowFolds;
 
   constructor(
     private readonly kernel: Kernel,
     private readonly options: RowOptions,
     private readonly loops: readonly Op[],
+    vectors: number,
   ) {
     this.definitions = new Definitions(kernel);
     this.buffers = [...kernel.buffers];
     this.lanes = vectorLanes(kernel, options);
-    const wide = (kernel.blockThreads || options.elementThreads) * this.lanes;
-    const lengths = loops.filter((loop) => !isAcross(loop)).map((loop) => this.longest(loop, wide));
+    const threads = kernel.blockThreads || options.elementThreads;
+    this.span = threads * this.lanes;
+    const lengths = loops.filter((loop) => !isAcross(loop)).map((loop) => this.longest(loop, this.span));
     const longest = lengths.length === 0 ? 1 : lengths.reduce((a, b) => extent("max", a, b));
-    this.span = Math.max(wide, this.severalRows(longest));
+    const wanted = extent("max", 1, extent("div", longest, vectors * this.lanes));
+    let own = extent("min", threads, wanted);
+    if (typeof wanted === "number") {
+      // With fewer threads, as in proofs, a block takes several rows of known length where it does with all.
+      const rows = Math.max(1, Math.floor(options.rowThreads / wanted));
+      own = Math.min(wanted, Math.max(1, Math.floor(threads / rows)));
+    }
+    this.own = own;
+    this.rows = extent("div", threads, own);
     this.folds = new RowFolds(this.build, this.span, this.lanes, this.across, (name, dtype, length) => {
       const full = `${name}_${dtype}`;
       const known = this.buffers.find((b) => b.name === full && b.role === "shared");
       return known?.name ?? this.declare(full, dtype, length);
     });
-    this.rows = extent("max", 1, extent("div", this.span, this.whole(longest)));
   }
 
   run(): Kernel {
@@ -101,21 +153,9 @@ class RowMapping {
     return { ...kernel, buffers, work, body: { arguments: [], ops: build.ops } };
   }
 
-  /** Elements of two rows of known length, if that is short enough for a block to take several. */
-  private severalRows(length: Extent): number {
-    const whole = this.whole(length);
-    if (typeof whole !== "number") return 0;
-    return 2 * whole <= this.options.rowThreads * this.lanes ? 2 * whole : 0;
-  }
-
   /** Rows in an iteration, where their terms lie side by side: of each there are parts enough for threads to fold once more. */
   private get across(): number {
     return Math.max(this.lanes, Math.min(THREADS_ACROSS * this.lanes, Math.floor(this.span / PARTS)));
-  }
-
-  /** Whole vectors. */
-  private whole(length: Extent): Extent {
-    return extent("mul", extent("ceildiv", length, this.lanes), this.lanes);
   }
 
   /** Most elements of a row in any of the loops inside, folded or not. */
@@ -186,13 +226,14 @@ class RowMapping {
 
   // -- loops ---------------------------------------------------------------------------------------
 
-  /** Two loops over blocks, for short rows and for long ones: those need no division to find their elements. */
+  /** A loop over blocks. */
   private loop(op: Op, values: Substitution, shared: ReadonlyMap<string, string>): void {
     const { build } = this;
-    const [zero, one] = [build.constant(0), build.constant(1)];
+    const zero = build.constant(0);
     const bounds = this.boundsOf(op, values, zero);
     const total = bounds.map((b) => b.length).reduce((a, b) => build.mul(a, b));
-    const rows = build.extent(this.rows);
+    const [rows, threads] = [build.extent(this.rows), build.extent(this.own)];
+    const width = build.mul(threads, build.constant(this.lanes));
     const row = (number: Value): readonly Value[] => {
       const indices: Value[] = [];
       let rest = number;
@@ -202,17 +243,13 @@ class RowMapping {
       }
       return indices;
     };
-    const iterations = (number: Value, isOne: boolean): void =>
-      build.for("blocks", [[zero, number]], ([iteration]) => {
-        const first = isOne ? iteration! : build.mul(iteration!, rows);
-        const count = isOne ? one : build.binary("min", rows, build.sub(total, first));
-        this.iteration(op, { count, isOne, isAcross: false, row: (n) => row(build.add(first, n)), shared }, values);
-      });
-    build.if(
-      build.compare("gt", rows, one),
-      () => iterations(build.ceilDiv(total, rows), false),
-      () => iterations(total, true),
-    );
+    const isOne = build.constantOf(rows) === 1;
+    build.for("blocks", [[zero, isOne ? total : build.ceilDiv(total, rows)]], ([iteration]) => {
+      const first = isOne ? iteration! : build.mul(iteration!, rows);
+      const count = isOne ? rows : build.binary("min", rows, build.sub(total, first));
+      const of = { count, width, threads, isAcross: false, row: (n: Value) => row(build.add(first, n)), shared };
+      this.iteration(op, of, values);
+    });
   }
 
   /** A loop over blocks for as many neighbours as one has, and one for what is left of a line of neighbours. */
@@ -236,7 +273,8 @@ class RowMapping {
         }
         const begin = build.add(line.lo, first(isOneLine ? number! : build.rem(number!, each)));
         const row = (n: Value): readonly Value[] => [...before, build.add(begin, n)];
-        this.iteration(op, { count, isOne: false, isAcross: true, row, shared: new Map() }, values);
+        const width = build.div(build.constant(this.span), count);
+        this.iteration(op, { count, width, threads: null, isAcross: true, row, shared: new Map() }, values);
       });
     iterations(whole, most, (n) => build.mul(n, most));
     iterations(build.binary("min", rest, one), rest, () => build.mul(whole, most));
@@ -289,18 +327,22 @@ class RowMapping {
     const { build } = this;
     const [lo, hi] = op.operands.map((v) => values.get(v)) as [Value, Value];
     const [body] = op.regions;
-    const folded = new Map<Op, RowParts>();
-    const copy = (ops: readonly Op[], n: Value, inner: Substitution): void =>
-      rewriteOps(ops, build, inner, (o, _, v) => this.inIteration(o, n, iteration, { folded, producer }, v));
-    /** Values for the element `column` of row `n` of the iteration. */
-    const at = (n: Value, column: Value): Substitution => {
-      const inner = new Substitution(values);
-      iteration.row(n).forEach((v, d) => inner.set(variables[d]!, v));
-      inner.set(body!.arguments[0]!, build.add(lo, column));
-      return inner;
+    const copy = (ops: readonly Op[], n: Value, inner: readonly Substitution[]): void => {
+      for (const o of ops)
+        for (const values of inner)
+          rewriteOps([o], build, values, (part, _, v) => this.inIteration(part, n, iteration, producer, v));
     };
+    /** Values for elements `columns` of row `n` of the iteration. */
+    const at = (n: Value, columns: readonly Value[]): Substitution[] =>
+      columns.map((column) => {
+        const inner = new Substitution(values);
+        iteration.row(n).forEach((v, d) => inner.set(variables[d]!, v));
+        inner.set(body!.arguments[0]!, build.add(lo, column));
+        return inner;
+      });
     const i = body!.ops.findIndex((o) => isRowFold(o, this.definitions));
     const fold = body!.ops[i];
+    let parts: RowParts | null = null;
     if (fold !== undefined) {
       const [region] = fold.regions;
       const made = producer?.loop.regions[0];
@@ -309,29 +351,38 @@ class RowMapping {
       const [from, to] = fold.operands.map((v) => values.get(v)) as [Value, Value];
       const terms = (n: Value, columns: readonly Value[]): Value[] => {
         const each = columns.map((k) => {
-          const inner = at(n, build.constant(0));
+          const [inner] = at(n, [build.constant(0)]) as [Substitution];
           for (const r of made === undefined ? [region!] : [region!, made])
             inner.set(r.arguments[0]!, build.add(from, k));
           return inner;
         });
-        for (const o of ops) for (const inner of each) copy([o], n, inner);
+        copy(ops, n, each);
         build.span = fold.span;
         return each.map((inner) => inner.get(region!.ops.at(-1)!.operands[0]!));
       };
-      folded.set(fold, this.folds.parts(fold, iteration, this.lengthOf(from, to), terms, this.inFlight(ops, producer)));
+      const together = this.together(ops, producer, this.options.rowLoadsInFlight);
+      parts = this.folds.parts(fold, iteration, this.lengthOf(from, to), terms, together);
     }
-    this.spread(iteration, this.lengthOf(lo, hi), (n, column) => copy(body!.ops, n, at(n, column)));
+    const others = body!.ops.filter((o) => o !== fold);
+    this.spread(iteration, this.lengthOf(lo, hi), this.together(others, producer, this.options.loadsInFlight), (n) => {
+      const folded = parts === null ? null : this.folds.rest(fold!, parts, n);
+      return (columns) => {
+        const each = at(n, columns);
+        if (folded !== null) for (const inner of each) inner.set(fold!.results[0]!, folded);
+        copy(others, n, each);
+      };
+    });
   }
 
-  /** How many elements of a row a thread should have under way at once. */
-  private inFlight(ops: readonly Op[], producer: Producer | null): number {
+  /** How many elements of a row a thread should have under way at once, of so many loads that it should. */
+  private together(ops: readonly Op[], producer: Producer | null, inFlight: number): number {
     const loadsOf = (op: Op): number => {
       if (op.name === "load") return producer?.values.has(op) === true ? 0 : 1;
       const inside = op.regions.flatMap((r) => r.ops.map(loadsOf)).reduce((a, b) => a + b, 0);
       return inside * (op.name === "reduce" ? (this.definitions.constant(op.operands[1]!) ?? 1) : 1);
     };
     const loads = ops.map(loadsOf).reduce((a, b) => a + b, 0);
-    const most = Math.floor(this.options.rowLoadsInFlight / Math.max(1, loads));
+    const most = Math.floor(inFlight / Math.max(1, loads));
     return most >= 4 ? 4 : most >= 2 ? 2 : 1;
   }
 
@@ -339,20 +390,15 @@ class RowMapping {
     return this.build.binary("max", this.build.sub(hi, lo), this.build.constant(0));
   }
 
-  /** What is in shared memory, folds that are done, and elements that were just made, in their place. */
+  /** What is in shared memory, and elements that were just made, in their place. */
   private inIteration(
     op: Op,
     n: Value,
     iteration: Iteration,
-    { folded, producer }: { folded: ReadonlyMap<Op, RowParts>; producer: Producer | null },
+    producer: Producer | null,
     values: Substitution,
   ): boolean {
     const { build } = this;
-    const parts = folded.get(op);
-    if (parts !== undefined) {
-      values.set(op.results[0]!, this.folds.rest(op, parts, n));
-      return true;
-    }
     const made = producer?.values.get(op);
     if (made !== undefined) {
       values.set(op.results[0]!, values.get(made));
@@ -365,22 +411,38 @@ class RowMapping {
     return true;
   }
 
-  /** Every column of every row of the iteration. */
-  private spread(iteration: Iteration, length: Value, body: (n: Value, column: Value) => void): void {
+  /** Every column of every row of the iteration, so many of a thread's at once. @param row emits what columns of a row have in common, and then columns */
+  private spread(
+    iteration: RowIteration,
+    length: Value,
+    together: number,
+    row: (n: Value) => (columns: readonly Value[]) => void,
+  ): void {
     const { build } = this;
-    const zero = build.constant(0);
-    const threads = (count: Value, element: (e: Value) => void): void => rowThreads(build, count, element);
-    if (build.constantOf(length) === 1) return threads(iteration.count, (n) => body(n, zero));
-    if (!iteration.isOne)
-      return threads(build.mul(iteration.count, length), (e) => body(build.div(e, length), build.rem(e, length)));
-    const span = build.constant(this.span);
-    const full = build.div(length, span);
-    const pieces = ([k]: readonly Value[]): void => {
-      const first = build.mul(k!, span);
-      threads(span, (t) => body(zero, build.add(first, t)));
-    };
-    build.for("serial", [[zero, full]], pieces, { unordered: true });
-    const first = build.mul(full, span);
-    threads(build.sub(length, first), (t) => body(zero, build.add(first, t)));
+    const { count, width } = iteration;
+    if (build.constantOf(length) === 1) return rowThreads(build, count, (n) => row(n)([build.constant(0)]));
+    const steps = build.div(length, width);
+    rowThreads(build, build.mul(count, width), (q) => {
+      const [n, place] = rowAndPlace(build, iteration, width, q);
+      const columns = row(n);
+      let done = build.constant(0);
+      for (let each = together; each >= 1; each = Math.floor(each / 2)) {
+        const [from, step] = [done, build.constant(each)];
+        const groups = build.div(build.sub(steps, from), step);
+        const at = (k: Value, i: number): Value => {
+          const number = build.add(build.add(from, build.mul(k, step)), build.constant(i));
+          return build.add(build.mul(number, width), place);
+        };
+        const group = ([k]: readonly Value[]): void => columns(Array.from({ length: each }, (_, i) => at(k!, i)));
+        build.for("serial", [[build.constant(0), groups]], group, { unordered: true });
+        done = build.add(from, build.mul(groups, step));
+      }
+    });
+    const covered = build.mul(steps, width);
+    const rest = build.sub(length, covered);
+    rowThreads(build, build.mul(count, rest), (q) => {
+      const [n, place] = rowAndPlace(build, iteration, rest, q);
+      row(n)([build.add(covered, place)]);
+    });
   }
 }

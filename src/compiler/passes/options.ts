@@ -20,6 +20,11 @@ export interface PassOptions {
    * mapping that ships. One with fewer threads, such as that of proofs, takes several where this one does.
    */
   readonly rowThreads: number;
+  /**
+   * Of a kernel that goes through rows and whose blocks wait for nobody: most threads of a block, and how many blocks a multiprocessor has
+   * of it. While threads of one block meet, others load.
+   */
+  readonly rowBlocks: { readonly threads: number; readonly each: number };
   /** Most blocks of a kernel that only moves and reduces; more do not move bytes faster over NVLink. */
   readonly elementBlocks: number;
   /** The same of one that loads from peers, if it is fewer: loads fill the wire sooner, and stand in each other's way. */
@@ -82,6 +87,7 @@ export const PASS_OPTION_RULES: Readonly<Record<keyof PassOptions, Rule>> = {
   elementThreads: count(1, 1024),
   tileThreads: count(1, 1024),
   rowThreads: count(1, 1024),
+  rowBlocks: record({ threads: count(1, 1024), each: count(1, 32) }),
   elementBlocks: count(1, 2 ** 16),
   loadBlocks: count(1, 2 ** 16),
   busyBlocks: count(1, 2 ** 16),
@@ -136,6 +142,7 @@ export function passOptionsFor(machine: Machine): PassOptions {
   return {
     elementThreads: 512,
     rowThreads: 512,
+    rowBlocks: { threads: 128, each: 8 },
     tileThreads: 256,
     elementBlocks: Math.min(machine.storeBlocks.value, machine.multiprocessors),
     loadBlocks: Math.min(machine.loadBlocks.value, machine.multiprocessors),

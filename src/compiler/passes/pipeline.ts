@@ -68,7 +68,10 @@ export const PIPELINE: readonly Pass[] = [
     name: "map-rows",
     from: "rank",
     to: "rank",
-    ...reading(["elementThreads", "rowThreads", "accessBytes", "rowLoadsInFlight"], mapRows),
+    ...reading(
+      ["elementThreads", "rowThreads", "rowBlocks", "busyBlocks", "accessBytes", "loadsInFlight", "rowLoadsInFlight"],
+      mapRows,
+    ),
   },
   {
     name: "overlap-exchanges",

@@ -17,6 +17,7 @@ export const PROOF_MAPPING: Partial<PassOptions> = {
   elementThreads: 4,
   elementBlocks: 3,
   busyBlocks: 3,
+  rowBlocks: { threads: 128, each: 1 },
   tileThreads: 32,
   tileBlocks: 2,
   tile: { m: 16, n: 16, k: 8, stages: 3 },

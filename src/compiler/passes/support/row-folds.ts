@@ -21,11 +21,27 @@ export function isRowFold(op: Op, definitions: Definitions): boolean {
   return lo === undefined || hi === undefined || hi - lo > SHORT_ROW;
 }
 
-/** The rows of one iteration of a block: one, or several short ones; or, `isAcross`, neighbours whose terms lie side by side, however long they are. */
+/**
+ * The rows of one iteration of a block; or, `isAcross`, neighbours whose terms lie side by side. `width` elements of each are taken at once: by
+ * `threads`, each `lanes` neighbours; across, null, each one.
+ */
 export interface RowIteration {
   readonly count: Value;
-  readonly isOne: boolean;
+  readonly width: Value;
+  readonly threads: Value | null;
   readonly isAcross: boolean;
+}
+
+/** Which row of an iteration, and which place of `width` in it, number `q` of all its rows' is. */
+export function rowAndPlace(
+  build: Builder,
+  { count, isAcross }: RowIteration,
+  width: Value,
+  q: Value,
+): readonly [n: Value, place: Value] {
+  if (isAcross) return [build.rem(q, count), build.div(q, count)];
+  if (build.constantOf(count) === 1) return [build.constant(0), q];
+  return [build.div(q, width), build.rem(q, width)];
 }
 
 /** A loop over threads in an iteration. Most have one iteration of it: written out several times, its invariants would fill the registers. */
@@ -63,7 +79,7 @@ export class RowFolds {
 
   /**
    * Folds `length` terms of each row of the iteration down to a few parts, in shared memory.
-   * @param term emits terms of row `n` of the iteration, their loads before what uses them, inside a loop over threads
+   * @param terms emits terms of row `n` of the iteration, their loads before what uses them, inside a loop over threads
    * @param together how many terms a thread should have in flight
    */
   parts(op: Op, iteration: RowIteration, length: Value, terms: Terms, together: number): RowParts {
@@ -71,16 +87,14 @@ export class RowFolds {
     const fn = text(op, "fn") as Reduction;
     const dtype = scalarOf(op.results[0]!.type) as DType;
     const buffer = this.shared("parts", dtype, span);
-    const whole = { buffer, dtype, count: length, across: iteration.isAcross ? iteration.count : null };
-    const first = iteration.isAcross
-      ? this.ofRowsAcross(fn, whole, iteration.count, terms, together)
-      : iteration.isOne
-        ? this.ofOneRow(fn, whole, terms, together)
-        : this.ofShortRows(whole, iteration.count, terms);
-    // 4096 parts become 256, then 16.
-    const fewer = this.shared("fewer_parts", dtype, Math.ceil(span / PARTS) + Math.max(span / this.lanes, this.across));
-    const left = this.narrowed(fn, iteration, first, fewer);
-    return this.build.constantOf(left.count) === 1 ? left : this.narrowed(fn, iteration, left, buffer);
+    const { count, width, isAcross } = iteration;
+    const all = { buffer, dtype, count: width, across: isAcross ? count : null };
+    this.ofRows(fn, all, iteration, length, terms, together);
+    // 4096 parts become 512, then 32; across, 16 become one.
+    const most = Math.max(span / this.lanes, Math.ceil(span / PARTS) + this.across);
+    const fewer = this.shared("fewer_parts", dtype, most);
+    const left = this.narrowed(fn, iteration, all, fewer, iteration.threads);
+    return this.build.constantOf(left.count) === 1 ? left : this.narrowed(fn, iteration, left, buffer, null);
   }
 
   /** The fold of what is left of row `n`. */
@@ -98,66 +112,36 @@ export class RowFolds {
     return (k) => build.add(first, k);
   }
 
-  /** Rows that fill the span together: every term is a part. */
-  private ofShortRows(parts: RowParts, count: Value, terms: Terms): RowParts {
-    const { build } = this;
-    const length = parts.count;
-    this.threads(build.mul(count, length), (q) =>
-      build.store(parts.buffer, terms(build.div(q, length), [build.rem(q, length)])[0]!, [q]),
-    );
-    return parts;
-  }
-
   /**
-   * Every lane takes the terms that are as many apart as there are lanes. All lanes have equally many, so that neighbouring
-   * ones are taken at once; the terms that are over come after.
+   * A thread takes terms of one row that are `width` apart, so that neighbours take neighbouring ones. All threads have equally
+   * many, so that those are taken at once; the terms that are over come after.
    */
-  private ofOneRow(fn: Reduction, whole: RowParts, terms: Terms, together: number): RowParts {
+  private ofRows(
+    fn: Reduction,
+    parts: RowParts,
+    iteration: RowIteration,
+    length: Value,
+    terms: Terms,
+    together: number,
+  ): void {
     const { build } = this;
-    const { buffer, dtype, count: length } = whole;
-    const zero = build.constant(0);
-    const wide = build.constant(this.lanes);
-    const vectors = build.binary("max", build.mul(build.ceilDiv(length, wide), wide), wide);
-    const count = build.binary("min", vectors, build.constant(this.span));
-    const iterations = build.div(length, count);
-    this.threads(count, (lane) => {
-      const at = (iteration: Value): Value => build.add(build.mul(iteration, count), lane);
-      build.store(
-        buffer,
-        this.inFlight(fn, [zero, iterations], at, (columns) => terms(zero, columns), together),
-        [lane],
-      );
+    const { buffer, dtype } = parts;
+    const { count, width, isAcross } = iteration;
+    const steps = build.div(length, width);
+    this.threads(build.mul(count, width), (q) => {
+      const [n, place] = rowAndPlace(build, iteration, width, q);
+      const at = (step: Value): Value => build.add(build.mul(step, width), place);
+      const folded = this.inFlight(fn, [build.constant(0), steps], at, (columns) => terms(n, columns), together);
+      build.store(buffer, folded, [q]);
     });
-    const covered = build.mul(iterations, count);
-    this.threads(build.sub(length, covered), (lane) => {
-      const [value] = terms(zero, [build.add(covered, lane)]);
-      build.store(buffer, build.binary(COMBINES[fn], build.load(buffer, [lane], scalar(dtype)), value!), [lane]);
+    const covered = build.mul(steps, width);
+    const rest = build.sub(length, covered);
+    this.threads(build.mul(count, rest), (q) => {
+      const [n, place] = rowAndPlace(build, iteration, rest, q);
+      const [value] = terms(n, [build.add(covered, place)]);
+      const slot = isAcross ? q : this.placesOf(parts, n)(place);
+      build.store(buffer, build.binary(COMBINES[fn], build.load(buffer, [slot], scalar(dtype)), value!), [slot]);
     });
-    return { ...whole, count };
-  }
-
-  /** Neighbouring lanes have neighbouring rows, and as many lanes as there is room for in the span have one row: of its terms those that are as many apart. */
-  private ofRowsAcross(fn: Reduction, whole: RowParts, across: Value, terms: Terms, together: number): RowParts {
-    const { build } = this;
-    const { buffer, dtype, count: length } = whole;
-    const count = build.div(build.constant(this.span), across);
-    const iterations = build.div(length, count);
-    this.threads(build.mul(count, across), (lane) => {
-      const [part, n] = [build.div(lane, across), build.rem(lane, across)];
-      const at = (iteration: Value): Value => build.add(build.mul(iteration, count), part);
-      build.store(
-        buffer,
-        this.inFlight(fn, [build.constant(0), iterations], at, (columns) => terms(n, columns), together),
-        [lane],
-      );
-    });
-    const covered = build.mul(iterations, count);
-    this.threads(build.mul(build.sub(length, covered), across), (lane) => {
-      const [part, n] = [build.div(lane, across), build.rem(lane, across)];
-      const [value] = terms(n, [build.add(covered, part)]);
-      build.store(buffer, build.binary(COMBINES[fn], build.load(buffer, [lane], scalar(dtype)), value!), [lane]);
-    });
-    return { ...whole, count };
   }
 
   /** What a lane folds of so many terms, `together` at a time. @param begin with which iteration, 0 @param at which term an iteration takes */
@@ -190,13 +174,20 @@ export class RowFolds {
     return combined(parts);
   }
 
-  private narrowed(fn: Reduction, iteration: RowIteration, from: RowParts, buffer: string): RowParts {
+  /** @param each to how many parts, each of `lanes` that are so many apart; null for as many as {@link PARTS} at a time make */
+  private narrowed(
+    fn: Reduction,
+    iteration: RowIteration,
+    from: RowParts,
+    buffer: string,
+    each: Value | null,
+  ): RowParts {
     const { build } = this;
-    const count = build.ceilDiv(from.count, build.constant(PARTS));
+    const count = each ?? build.ceilDiv(from.count, build.constant(PARTS));
     this.threads(build.mul(iteration.count, count), (q) => {
-      const [n, part] = this.rowAndPart(iteration, count, q);
+      const [n, part] = rowAndPlace(build, iteration, count, q);
       const first = this.placesOf(from, n)(part);
-      const terms = build.ceilDiv(build.sub(from.count, part), count);
+      const terms = each === null ? build.ceilDiv(build.sub(from.count, part), count) : build.constant(this.lanes);
       const step = from.across === null ? count : build.mul(count, from.across);
       const at = (k: Value): Value => build.add(first, build.mul(k, step));
       build.store(
@@ -206,16 +197,6 @@ export class RowFolds {
       );
     });
     return { ...from, buffer, count };
-  }
-
-  private rowAndPart(
-    { isOne, isAcross, count }: RowIteration,
-    parts: Value,
-    q: Value,
-  ): readonly [n: Value, part: Value] {
-    const { build } = this;
-    if (isAcross) return [build.rem(q, count), build.div(q, count)];
-    return isOne ? [build.constant(0), q] : [build.div(q, parts), build.rem(q, parts)];
   }
 
   private reduce(fn: Reduction, count: Value, body: (k: Value) => Value, extra: Attributes = {}): Value {

@@ -6,6 +6,7 @@ import {
   isAtLeastZero,
   isConstant,
   minus,
+  ONE,
   parameter,
   plus,
   product,
@@ -28,6 +29,22 @@ export interface Counter {
   readonly limit: Form;
   /** Whether the limit is known to be a multiple of `times`, where that is no number or not 1. */
   readonly isWhole?: boolean;
+}
+
+/** What a number of a row and of a place in it is called, after the loop that counts it. */
+const [ROW, PLACE] = ["/", "%"];
+
+/** What counts the rows, and what the places, of a number that a loop counts. */
+export function digitsOf(name: string, rows: Form, row: Form): readonly [row: Counter, place: Counter] {
+  return [
+    { name: `${name}${ROW}`, times: ONE, limit: rows },
+    { name: `${name}${PLACE}`, times: ONE, limit: row },
+  ];
+}
+
+/** Whether it counts the rows of such a number. */
+export function isRowCounter({ name }: Counter): boolean {
+  return name.endsWith(ROW);
 }
 
 /**
@@ -136,8 +153,8 @@ export function isSurely(f: Form, ranges: Ranges): boolean {
 }
 
 /**
- * Whether a polynomial is 0 or more where others are. One of these, times what a parameter is taken in the first, and the first, times what
- * it is taken in that, may leave nothing of the parameter.
+ * Whether a polynomial is 0 or more where others are. One of these, so many times, may leave nothing of a parameter; or one, times what a
+ * parameter is taken in the first, and the first, times what it is taken in that.
  * @throws NoLengths where the others are not
  */
 export function isAtLeastZeroWhere(f: Form, facts: readonly Form[], ranges: Ranges): boolean {
@@ -148,6 +165,8 @@ export function isAtLeastZeroWhere(f: Form, facts: readonly Form[], ranges: Rang
       if (own === null || other === null) continue;
       const [less, by] = [minus(ZERO, own), minus(ZERO, other)];
       if (!isSurely(less, ranges) || !isSurely(minus(by, constant(1)), ranges)) continue;
+      const times = exactQuotient(less, by);
+      if (times !== null && isSurely(times, ranges) && isSurely(minus(f, product(times, fact)), ranges)) return true;
       if (isSurely(minus(product(f, by), product(less, fact)), ranges)) return true;
     }
   if (isAtLeastZero(f, ranges)) return true;

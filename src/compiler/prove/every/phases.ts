@@ -3,11 +3,13 @@
  * what no meeting of the block parts from the next round is in the memory of other rounds' rows.
  */
 import type { Kernel } from "../../ir/module.js";
-import { type Counter, exactQuotient, isSurely } from "./bounds.js";
+import { boundOf, type Counter, exactQuotient, isRowCounter, isSurely } from "./bounds.js";
 import { demand } from "./conditions.js";
 import {
   type Box,
+  constant,
   constantOf,
+  Cut,
   equal,
   factors,
   type Form,
@@ -104,12 +106,73 @@ function areApart(a: RoundTouch, b: RoundTouch, { ranges }: Box): boolean {
   if (a.threads !== null && a.threads === b.threads && areOneThreads(a, b, a.threads, ranges)) return true;
   if (a === b) return false;
   try {
-    if (isAtLeastZero(minus(minus(b.first, a.last), ONE), ranges)) return true;
-    return isAtLeastZero(minus(minus(a.first, b.last), ONE), ranges);
+    const gaps = gapsBetween(a, b, ranges);
+    // A cut where rows end would be one for each number of rows.
+    if ([...gaps.all, ...gaps.inRow].some((f) => isSurely(f, ranges))) return true;
+    return (gaps.inRow.length > 0 ? gaps.inRow : gaps.all).some((f) => isAtLeastZero(f, ranges));
   } catch (x) {
     if (x instanceof Undecided) return false;
     throw x;
   }
+}
+
+/** Whether two accesses are to different elements, in any iterations. No box is cut for it. */
+export function areSurelyApart(a: RoundTouch, b: RoundTouch, { ranges }: Box): boolean {
+  try {
+    const { all, inRow } = gapsBetween(a, b, ranges);
+    return [...all, ...inRow].some((f) => isSurely(f, ranges));
+  } catch (x) {
+    if (x instanceof Undecided || x instanceof Cut) return false;
+    throw x;
+  }
+}
+
+/** Numbers of which one that is 0 or more parts two accesses: where all elements of one lie before those of the other; or, of rows that both count, in each row. */
+function gapsBetween(
+  a: RoundTouch,
+  b: RoundTouch,
+  ranges: Ranges,
+): { readonly all: readonly Form[]; readonly inRow: readonly Form[] } {
+  const between = (x: Ends, y: Ends): readonly Form[] => [minus(minus(y.first, x.last), ONE), minus(minus(x.first, y.last), ONE)]; // prettier-ignore
+  const [x, y] = [inRow(a, ranges), inRow(b, ranges)];
+  const areOne = x !== null && y !== null && areOfOneRow(x, y, ranges);
+  return { all: between(a, b), inRow: areOne ? between(x, y) : [] };
+}
+
+/** The first and the last element that is touched. */
+interface Ends {
+  readonly first: Form;
+  readonly last: Form;
+}
+
+/** What is touched in a row that threads count, and how far apart rows are. */
+interface InRow extends Ends {
+  readonly row: Counter;
+  readonly place: Counter;
+  readonly ofRow: Form;
+}
+
+/** Null where threads count no rows. @throws Cut, Undecided */
+function inRow({ access, index, counters, threads }: RoundTouch, ranges: Ranges): InRow | null {
+  const [row, place, ...more] = counters.filter((c) => threads?.names.has(c.name) === true);
+  if (row === undefined || !isRowCounter(row) || place === undefined || more.length > 0) return null;
+  const ofRow = partOf(index, row);
+  if (ofRow === null) return null;
+  const inside = minus(index, product(ofRow, parameter(row.name)));
+  const [first, last] = [false, true].map((most) => boundOf(inside, counters, most, ranges)) as [Form, Form];
+  return { row, place, ofRow, first, last: plus(last, constant(access.lanes - 1)) };
+}
+
+/** What a number is taken of what a loop counts. */
+function partOf(index: Form, { name }: Counter): Form | null {
+  return exactQuotient(new Map([...index].filter(([key]) => factors(key).includes(name))), parameter(name));
+}
+
+/** Whether equal elements are of equal rows: what is touched of one is nearer than two rows are. */
+function areOfOneRow(a: InRow, b: InRow, ranges: Ranges): boolean {
+  const isNearer = (most: Form, least: Form): boolean =>
+    isSurely(minus(minus(a.ofRow, ONE), minus(most, least)), ranges);
+  return equal(a.ofRow, b.ofRow) && isNearer(a.last, b.first) && isNearer(b.last, a.first);
 }
 
 /** An index as what goes with the number of the thread, what goes with other loops, and the rest. */
@@ -134,8 +197,24 @@ function areOneThreads(a: RoundTouch, b: RoundTouch, threads: RoundThreads, rang
   if (x === null || y === null || !equal(x.ofThread, y.ofThread)) return false;
   const each = exactQuotient(x.ofThread, number);
   const lanes = Math.max(a.access.lanes, b.access.lanes);
-  if (each === null || !isConstant(each) || constantOf(each) < lanes) return false;
   const apart = [...x.ofLoops, ...y.ofLoops, minus(x.rest, y.rest)].filter((f) => f.size > 0);
+  const isEach = each !== null && isConstant(each) && constantOf(each) >= lanes;
+  if (isEach && areOneNumbers(x, y, { outer, apart, each, count }, ranges)) return true;
+  return outer.length === 0 && areOnePlaces(a, b, apart, ranges);
+}
+
+function areOneNumbers(
+  x: Parted,
+  y: Parted,
+  of: {
+    readonly outer: readonly Counter[];
+    readonly apart: readonly Form[];
+    readonly each: Form;
+    readonly count: Form | null;
+  },
+  ranges: Ranges,
+): boolean {
+  const { outer, apart, each, count } = of;
   if (outer.length > 0 && !areOneEntry(x, y, outer, ranges)) return false;
   if (apart.length === 0) return true;
   // The number of another entry would have to count as far.
@@ -143,6 +222,26 @@ function areOneThreads(a: RoundTouch, b: RoundTouch, threads: RoundThreads, rang
     return false;
   const round = product(each, count);
   return apart.every((f) => exactQuotient(f, round) !== null);
+}
+
+/**
+ * Whether equal elements are of equal numbers that are a row and a place in it: all that is touched of a row is nearer than two rows are, and
+ * an index is `each` · place, plus multiples of what all places of a row are together, plus what is the same of both.
+ */
+function areOnePlaces(a: RoundTouch, b: RoundTouch, apart: readonly Form[], ranges: Ranges): boolean {
+  try {
+    const [x, y] = [inRow(a, ranges), inRow(b, ranges)];
+    if (x === null || y === null || !areOfOneRow(x, y, ranges)) return false;
+    const { place } = x;
+    const each = partOf(a.index, place);
+    const lanes = Math.max(a.access.lanes, b.access.lanes);
+    if (each === null || !isConstant(each) || constantOf(each) < lanes || place.times !== ONE) return false;
+    const all = product(each, place.limit);
+    return apart.every((f) => exactQuotient(f, all) !== null);
+  } catch (x) {
+    if (x instanceof Undecided) return false;
+    throw x;
+  }
 }
 
 /** Whether equal elements of a number are of one iteration of the loop around the threads: what is the same of both is less than from one to the next. */

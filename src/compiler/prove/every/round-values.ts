@@ -33,6 +33,9 @@ interface Multiple {
   readonly by: number;
 }
 
+/** So many times a number that is not constant is looked for in another: threads take so many vectors of a row, where there are threads enough. */
+const MOST_TIMES = 7;
+
 /** Of a share that is at most so much it is asked whether there are such lengths. */
 const MOST_SMALL = 1;
 
@@ -160,8 +163,8 @@ export class RoundValues {
     if (exact !== null) return exact;
     if (isConstant(by)) return quotient(f, by, ranges);
     if (!isAtLeastZero(f, ranges)) throw new Undecided();
-    if (!isAtLeastZero(minus(f, by), ranges)) return ZERO;
-    if (!isAtLeastZero(minus(minus(f, by), by), ranges)) return ONE;
+    for (let times = 0; times <= MOST_TIMES; times++)
+      if (!isAtLeastZero(minus(f, scaled(by, times + 1)), ranges)) return constant(times);
     throw new Undecided();
   }
 

@@ -3,7 +3,7 @@ import { bufferOf, type Kernel, type Op } from "../../ir/module.js";
 import { WIDEST_ACCESS } from "../../machine/architectures.js";
 import { DTYPES } from "../../types/dtype.js";
 import type { Span } from "../../source.js";
-import { boundOf, type Counter, exactQuotient } from "./bounds.js";
+import { boundOf, type Counter, exactQuotient, digitsOf } from "./bounds.js";
 import { demand, NotShown } from "./conditions.js";
 import { addedTo, type Expression, NotAffine } from "./expressions.js";
 import {
@@ -234,13 +234,13 @@ export class RoundWay {
     const length = this.value(first.by, span, "data decides about a row");
     const row = exactQuotient(length, constant(first.times));
     const rows = row === null ? null : exactQuotient(count, row);
-    const [q, r] = [`${name}/`, `${name}%`];
     const isAlike = divided.every(({ by, times }) => by === first.by && times === first.times);
     if (rows === null || row === null || !isAlike) throw new NotShown("a loop goes through parts of rows", span);
-    this.counters.push({ name: q, times: ONE, limit: rows }, { name: r, times: ONE, limit: row });
-    for (const { of, fn, times } of divided)
-      this.values.set(of, fn === "div" ? parameter(q) : product(parameter(r), constant(times)));
-    return plus(product(parameter(q), row), parameter(r));
+    const digits = digitsOf(name, rows, row);
+    this.counters.push(...digits);
+    const [q, r] = digits.map((c) => parameter(c.name)) as [Form, Form];
+    for (const { of, fn, times } of divided) this.values.set(of, fn === "div" ? q : product(r, constant(times)));
+    return plus(product(q, row), r);
   }
 
   // -- accesses -------------------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 /** What a block's shared memory holds in a round: numbers of places or rows, and folds of parts of rows, of which all together are the whole rows. */
 import type { Span } from "../../source.js";
 import type { Reduction } from "../../ir/ops.js";
-import { type Counter, exactQuotient, slopeOf } from "./bounds.js";
-import { equal, factors, type Form, keyOf, minus, ONE, parameter, plus, product, ZERO } from "./forms.js";
+import { type Counter, exactQuotient, isRowCounter, slopeOf } from "./bounds.js";
+import { equal, type Form, keyOf, minus, ONE, parameter, plus, product, ZERO } from "./forms.js";
 import { NotShown } from "./conditions.js";
 import { type Folded, foldedIn, namesInFolded, orderOf, renamedFolded, type Tree } from "./row-trees.js";
-import { intervalOf, replaced, type Run, runOf } from "./runs.js";
+import { has, intervalOf, replaced, type Run, runOf } from "./runs.js";
 
 /** Numbers that are folded up: of the places of rows, or of what lies in shared memory for each row. */
 export interface Space {
@@ -46,10 +46,23 @@ export type SharedContent =
       /** What the place, or the row, is more than the index. */
       readonly shift: Form;
     }
-  | { readonly kind: "folded"; readonly fn: Reduction | null; readonly pieces: readonly Piece[]; readonly id: string }
-  | { readonly kind: "grid"; readonly fn: Reduction | null; readonly rows: Form; readonly width: Form; readonly of: Folded<Space>; readonly id: string }; // prettier-ignore
+  | FoldedContent;
 
-/** What elements hold from `start` to before `end`, of which `~e` is any. */
+/** Folds that lie one after the other; of a grid, those of each row `~q`, which begin `width` elements apart. */
+interface FoldedContent {
+  readonly kind: "folded";
+  readonly fn: Reduction | null;
+  readonly pieces: readonly Piece[];
+  readonly grid: Grid | null;
+  readonly id: string;
+}
+
+interface Grid {
+  readonly rows: Form;
+  readonly width: Form;
+}
+
+/** What elements hold from `start` to before `end`, of which `~e` is any; of a grid, those of a row. */
 interface Piece {
   readonly start: Form;
   readonly end: Form;
@@ -112,19 +125,30 @@ function contentIn(id: string, stores: readonly SharedStore[], asking: Asking): 
   }
   if (fns.size > 1) throw notFollowed(span);
   const [fn = null] = fns;
-  const pieces = stores.map((s) => pieceOf(s, isZeroUp));
-  if (pieces.every((p) => p !== null)) {
-    // Each element is stored once: of two the last would count.
-    if (intervalOf(pieces.map(boundsOf), isZeroUp) === null) throw notFollowed(span);
-    return { kind: "folded", fn, pieces: joined(pieces), id };
-  }
-  const grid = stores.length === 1 ? gridOf(first) : null;
-  if (grid === null) throw notFollowed(span);
-  return { kind: "grid", fn, ...grid, id };
+  const made = stores.map((s) => rowPieceOf(s, isZeroUp) ?? pieceOf(s.index, s, null, isZeroUp));
+  const one = made[0]!;
+  const isAlike = made.every((m) => m !== null && areOneGrid(m.grid, one.grid));
+  // Each element is stored once: of two the last would count.
+  if (!isAlike || intervalOf(made.map((m) => boundsOf(m!.piece)), isZeroUp) === null) throw notFollowed(span); // prettier-ignore
+  return { kind: "folded", fn, pieces: joined(made.map((m) => m!.piece)), grid: one.grid, id };
 }
 
-/** A store of folds whose elements lie one after the other, and go by the element alone. */
-function pieceOf({ index, counters, holds }: SharedStore, isZeroUp: (f: Form) => boolean): Piece | null {
+interface PieceOf {
+  readonly piece: Piece;
+  readonly grid: Grid | null;
+}
+
+function areOneGrid(a: Grid | null, b: Grid | null): boolean {
+  return a === b || (a !== null && b !== null && equal(a.rows, b.rows) && equal(a.width, b.width));
+}
+
+/** A store of folds whose elements lie one after the other, and go by the element alone, and by the row of a grid. */
+function pieceOf(
+  index: Form,
+  { counters, holds }: Pick<SharedStore, "counters" | "holds">,
+  grid: Grid | null,
+  isZeroUp: (f: Form) => boolean,
+): PieceOf | null {
   const all = intervalOf([runOf(index, counters)], isZeroUp);
   if (all === null || holds.kind !== "folding") return null;
   for (const { name } of counters) {
@@ -134,9 +158,24 @@ function pieceOf({ index, counters, holds }: SharedStore, isZeroUp: (f: Form) =>
     const by = plus(minus(parameter(ELEMENT), index), parameter(name));
     const of = renamedFolded(holds.of, new Map([[name, by]]));
     const left = namesInFolded(of);
-    if (!counters.some((c) => left.has(c.name))) return { start: all.start, end: all.end, of };
+    if (!counters.some((c) => left.has(c.name))) return { piece: { start: all.start, end: all.end, of }, grid };
   }
   return null;
+}
+
+/** A store of folds for each row: as many in each, and as far apart. */
+function rowPieceOf({ index, counters, holds }: SharedStore, isZeroUp: (f: Form) => boolean): PieceOf | null {
+  const [q, ...inRow] = counters;
+  if (q === undefined || !isRowCounter(q) || holds.kind !== "folding" || !equal(q.times, ONE)) return null;
+  if (inRow.some((c) => has(c.limit, q.name) || has(c.times, q.name))) return null;
+  const width = slopeOf(index, q.name);
+  if (width === null || counters.some((c) => has(width, c.name))) return null;
+  const place = minus(index, product(width, parameter(q.name)));
+  const of = renamedFolded(holds.of, new Map([[q.name, parameter(ROW)]]));
+  const made = pieceOf(place, { counters: inRow, holds: { ...holds, of } }, { rows: q.limit, width }, isZeroUp);
+  // What is of one row comes before the next.
+  const isInRow = made !== null && isZeroUp(made.piece.start) && isZeroUp(minus(width, made.piece.end));
+  return isInRow ? made : null;
 }
 
 /** Pieces that follow each other are one where they hold the same. */
@@ -149,57 +188,70 @@ function joined(pieces: readonly Piece[]): readonly Piece[] {
   return pieces;
 }
 
-/** A store of folds for each row: as many in each. */
-function gridOf({ index, counters, holds }: SharedStore): { rows: Form; width: Form; of: Folded<Space> } | null {
-  const [q, e, ...more] = counters;
-  if (q === undefined || e === undefined || more.length > 0 || holds.kind !== "folding") return null;
-  if (![q, e].every((c) => equal(c.times, ONE))) return null;
-  const isOfOuter = (f: Form): boolean => [...f.keys()].some((key) => factors(key).includes(q.name));
-  if (isOfOuter(e.limit) || !equal(index, plus(product(parameter(q.name), e.limit), parameter(e.name)))) return null;
-  const by = new Map([
-    [q.name, parameter(ROW)],
-    [e.name, parameter(ELEMENT)],
-  ]);
-  return { rows: q.limit, width: e.limit, of: renamedFolded(holds.of, by) };
-}
-
 /** What is stored from 0 on, and behind it what was there before. */
 function over(before: SharedContent, made: SharedContent, span: Span, asking: Asking): SharedContent {
   if (before.kind !== "folded" || made.kind !== "folded") throw notFollowed(span);
-  const [old, ...more] = before.pieces as readonly [Piece, ...Piece[]];
+  const under = inGrid(before, made.grid);
+  if (!areOneGrid(under.grid, made.grid)) throw notFollowed(span);
+  const [old, ...more] = under.pieces as readonly [Piece, ...Piece[]];
   const isZeroUp = (f: Form): boolean => asking.isAtLeastZero(f, []);
   const all = intervalOf(made.pieces.map(boundsOf), isZeroUp);
   const isOver = all !== null && equal(all.start, old.start) && isZeroUp(minus(old.end, all.end));
   const fn = made.fn ?? before.fn;
   if (more.length > 0 || !isOver || (before.fn !== null && fn !== before.fn)) throw notFollowed(span);
-  return { kind: "folded", fn, id: made.id, pieces: joined([...made.pieces, { ...old, start: all.end }]) };
+  const pieces = joined([...made.pieces, { ...old, start: all.end }]);
+  return { kind: "folded", fn, id: made.id, grid: made.grid, pieces };
+}
+
+/** What holds the same everywhere, as a grid. */
+function inGrid(content: FoldedContent, grid: Grid | null): FoldedContent {
+  const [piece, ...more] = content.pieces as readonly [Piece, ...Piece[]];
+  if (content.grid !== null || grid === null || more.length > 0 || namesInFolded(piece.of).has(ELEMENT)) return content;
+  const isAll = piece.start.size === 0 && equal(piece.end, product(grid.rows, grid.width));
+  return isAll ? { ...content, grid, pieces: [{ ...piece, end: grid.width }] } : content;
 }
 
 /** What an element of shared memory holds. @param counters of loops around @throws NotShown */
 export function foldedAt(
-  content: SharedContent & { readonly kind: "folded" | "grid" },
+  content: FoldedContent,
   index: Form,
   counters: readonly Counter[],
   span: Span,
   asking: Asking,
 ): Folding {
-  const { fn } = content;
+  const { fn, grid } = content;
   const space = spaceOf(content, asking);
   if (space !== null) return { kind: "folding", fn, of: { kind: "at", at: index, space } };
-  const isIn = ({ start, end }: Piece): boolean =>
-    asking.isAtLeastZero(minus(index, start), counters) &&
-    asking.isAtLeastZero(minus(minus(end, index), ONE), counters);
-  const piece = content.kind === "folded" ? content.pieces.find(isIn) : undefined;
+  const isIn = (f: Form, { start, end }: { readonly start: Form; readonly end: Form }): boolean =>
+    asking.isAtLeastZero(minus(f, start), counters) && asking.isAtLeastZero(minus(minus(end, f), ONE), counters);
+  // Which row an element of a grid is of a loop over rows says.
+  const isRow = ({ name, times, limit }: Counter): boolean => {
+    const slope = slopeOf(index, name);
+    return slope !== null && equal(slope, grid!.width) && equal(times, ONE) && equal(limit, grid!.rows);
+  };
+  const row = grid === null ? null : counters.find(isRow);
+  if (row === undefined) throw notFollowed(span);
+  const place = row === null ? index : minus(index, product(grid!.width, parameter(row.name)));
+  const piece = content.pieces.find((p) => isIn(place, p));
   if (piece === undefined) throw notFollowed(span);
-  return { kind: "folding", fn, of: renamedFolded(piece.of, new Map([[ELEMENT, index]])) };
+  const by = new Map([[ELEMENT, place]]);
+  if (row !== null) by.set(ROW, parameter(row.name));
+  return { kind: "folding", fn, of: renamedFolded(piece.of, by) };
+}
+
+/** A way's contents are its own. */
+const spaces = new WeakMap<FoldedContent, Space | null>();
+
+function spaceOf(content: FoldedContent, asking: Asking): Space | null {
+  let space = spaces.get(content);
+  if (space === undefined) spaces.set(content, (space = spaceIn(content, asking)));
+  return space;
 }
 
 /** What is held as numbers that come to the whole rows together, each place of a row in one of them; null where that is not seen. */
-function spaceOf(content: SharedContent & { readonly kind: "folded" | "grid" }, asking: Asking): Space | null {
-  const isGrid = content.kind === "grid";
+function spaceIn({ pieces, grid, id }: FoldedContent, asking: Asking): Space | null {
   const isZeroUp = (f: Form): boolean => asking.isAtLeastZero(f, []);
-  const pieces = isGrid ? [{ start: ZERO, end: content.width, of: content.of }] : content.pieces;
-  const outer: Counter[] = isGrid ? [{ name: ROW, times: ONE, limit: content.rows }] : [];
+  const outer: Counter[] = grid === null ? [] : [{ name: ROW, times: ONE, limit: grid.rows }];
   const found = pieces.flatMap(({ start, end, of }) => {
     const element: Counter = { name: ELEMENT, times: ONE, limit: minus(end, start) };
     const moved = renamedFolded(of, new Map([[ELEMENT, plus(start, parameter(ELEMENT))]]));
@@ -210,14 +262,15 @@ function spaceOf(content: SharedContent & { readonly kind: "folded" | "grid" }, 
   const whole = intervalOf(found.map(({ run }) => run), isZeroUp); // prettier-ignore
   const width = intervalOf(pieces.map(boundsOf), isZeroUp);
   if (whole === null || width === null || width.start.size > 0) return null;
+  if (grid !== null && !equal(width.end, grid.width)) return null;
   const row = equal(minus(whole.end, whole.start), space.length) ? space.rowOf(whole, outer) : null;
   if (row === null) return null;
   const first = replaced(row, ROW);
-  if (!equal(row, isGrid ? plus(first, parameter(ROW)) : first)) return null;
-  const rows = isGrid ? content.rows : ONE;
+  if (!equal(row, grid === null ? first : plus(first, parameter(ROW)))) return null;
+  const rows = grid === null ? ONE : grid.rows;
   const text = pieces.map((p) => `${orderOf(p.of, orderIn)} up to ${keyOf(p.end)}`).join("; ");
   return {
-    id: content.id,
+    id,
     of: space.of,
     order: text,
     length: width.end,

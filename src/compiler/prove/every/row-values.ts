@@ -6,10 +6,10 @@ import { bufferOf, type Kernel, memoryOperands, type Op, type Value } from "../.
 import type { Reduction } from "../../ir/ops.js";
 import { lanesOf, scalarOf } from "../../ir/types.js";
 import type { Span } from "../../source.js";
-import { boundOf, type Counter, exactQuotient, isAtLeastZeroWhere, isSurely } from "./bounds.js";
+import { boundOf, type Counter, exactQuotient, isAtLeastZeroWhere } from "./bounds.js";
 import { demand, NotShown } from "./conditions.js";
 import { constantOf, equal, type Form, isConstant, minus, ONE, parameter, plus, product, Undecided, ZERO } from "./forms.js"; // prettier-ignore
-import { type Asking, contentOf, foldedAt, type Folding, orderIn, type SharedStore, type Space } from "./row-contents.js"; // prettier-ignore
+import { type Asking, contentOf, foldedAt, type Folding, orderIn, type SharedContent, type SharedStore, type Space } from "./row-contents.js"; // prettier-ignore
 import {
   foldedIn,
   foldOf,
@@ -21,6 +21,7 @@ import {
   type Tree,
   type Where,
 } from "./row-trees.js";
+import { areSurelyApart } from "./phases.js";
 import type { RoundTouch, RoundWay } from "./round-way.js";
 import { COUNTER, type RoundValues } from "./round-values.js";
 import type { Rounds } from "./rounds.js";
@@ -84,6 +85,8 @@ export class RowValues {
   private readonly data = new Map<Value, Data>();
   private readonly shared = new Map<string, SharedStore[]>();
   private readonly sharedTouches = new Map<string, RoundTouch[]>();
+  /** By buffer and phase: what it holds when the phase begins. */
+  private readonly contents = new Map<string, SharedContent>();
   private readonly loads: RoundTouch[] = [];
   private readonly stores: Stored[] = [];
   private readonly orders = new Map<string, string>();
@@ -324,7 +327,7 @@ export class RowValues {
     const at = minus(index, base);
     if (typeof touch.owner !== "number") throw new NotShown("which rank's element is read goes with the block", span);
     // So far: what comes before in the text of a round does so in each of its threads.
-    if (stored.every((s) => this.areApart(s.touch, touch))) {
+    if (stored.every((s) => areSurelyApart(s.touch, touch, this.values.box))) {
       this.read.add(buffer);
       return placed(where, at, loadTree(buffer, touch.owner, where, scalarOf(op.results[0]!.type)));
     }
@@ -336,24 +339,27 @@ export class RowValues {
 
   private loadedShared(touch: RoundTouch, index: Form, counters: readonly Counter[]): Element | Folding {
     const { buffer, span } = touch.access;
-    const all = this.shared.get(buffer) ?? [];
     for (const s of this.sharedTouches.get(buffer) ?? [])
-      if (s.phase === touch.phase && !this.areApart(s, touch))
+      if (s.phase === touch.phase && !areSurelyApart(s, touch, this.values.box))
         throw new NotShown(`'${buffer}' is read where it is stored to`, span);
-    const before = all.filter((s) => s.phase < touch.phase);
-    if (before.length === 0) throw new NotShown(`'${buffer}' is read before it is stored to`, span);
-    const isKept = (phase: number): boolean => this.loads.some((l) => l.access.buffer === buffer && l.phase === phase);
-    const content = contentOf(buffer, before, isKept, this.asking);
-    if (content.kind === "folded" || content.kind === "grid") return foldedAt(content, index, counters, span, this.asking); // prettier-ignore
+    const content = this.contentOf(buffer, touch.phase, span);
+    if (content.kind === "folded") return foldedAt(content, index, counters, span, this.asking); // prettier-ignore
     const isIn = this.isBelow(minus(index, content.start), minus(content.end, content.start), counters);
     if (!isIn) throw new NotShown(`'${buffer}' may be read where nothing was stored`, span);
     return placed(content.kind, plus(index, content.shift), content.tree);
   }
 
-  /** Whether two accesses are to different elements, in any iterations. No box is cut for it. */
-  private areApart(a: RoundTouch, b: RoundTouch): boolean {
-    const { ranges } = this.values.box;
-    return isSurely(minus(minus(b.first, a.last), ONE), ranges) || isSurely(minus(minus(a.first, b.last), ONE), ranges);
+  private contentOf(buffer: string, phase: number, span: Span): SharedContent {
+    const key = `${buffer} ${phase}`;
+    const known = this.contents.get(key);
+    if (known !== undefined) return known;
+    const before = (this.shared.get(buffer) ?? []).filter((s) => s.phase < phase);
+    if (before.length === 0) throw new NotShown(`'${buffer}' is read before it is stored to`, span);
+    // All that earlier phases do is known when one begins.
+    const isKept = (of: number): boolean => this.loads.some((l) => l.access.buffer === buffer && l.phase === of);
+    const content = contentOf(buffer, before, isKept, this.asking);
+    this.contents.set(key, content);
+    return content;
   }
 
   private store(touch: RoundTouch, d: Element | Folding, index: Form, counters: readonly Counter[]): void {
@@ -380,7 +386,8 @@ export class RowValues {
     const { buffer, span } = access;
     // What was read of it in this phase was read before: in the same iteration, or elsewhere.
     for (const load of this.loads) {
-      if (load.access.buffer !== buffer || load.phase !== phase || this.areApart(load, touch)) continue;
+      if (load.access.buffer !== buffer || load.phase !== phase || areSurelyApart(load, touch, this.values.box))
+        continue;
       const isOne = load.threads === threads && touch.counters.every((c) => threads!.names.has(c.name));
       if (!isOne) throw new NotShown(`'${buffer}' is stored to where it is read`, span);
     }

@@ -3,7 +3,7 @@
  * seen to be one is none.
  */
 import { type Counter, exactQuotient, slopeOf } from "./bounds.js";
-import { equal, factors, type Form, minus, ONE, plus, product, substituted, ZERO } from "./forms.js";
+import { equal, factors, type Form, minus, ONE, parameter, plus, product, substituted, ZERO } from "./forms.js";
 
 /** The places from `start` to before `end`, in each iteration of some loops. */
 export interface Run {
@@ -43,23 +43,39 @@ export function intervalOf(runs: readonly Run[], isAtLeastZero: (f: Form) => boo
   }
 }
 
-/** Runs of which two are one: the second begins where the first ends, in the same iteration. */
+/** Runs of which two are one: the second begins where the first ends, in the same iteration of loops that count alike. */
 function joined(runs: readonly Run[]): readonly Run[] | null {
   for (const a of runs)
-    for (const b of runs)
-      if (a !== b && equal(a.end, b.start) && areOneLoop(a.counters, b.counters))
-        return [...runs.filter((r) => r !== a && r !== b), { ...a, end: b.end }];
+    for (const b of runs) {
+      const next = a === b ? null : inLoopsOf(b, a.counters);
+      if (next === null || !equal(a.end, next.start)) continue;
+      return [...runs.filter((r) => r !== a && r !== b), { ...a, end: next.end }];
+    }
   return null;
 }
 
-function areOneLoop(as: readonly Counter[], bs: readonly Counter[]): boolean {
-  const isAlike = (a: Counter, b: Counter): boolean =>
-    a.name === b.name && equal(a.times, b.times) && equal(a.limit, b.limit);
-  return as.length === bs.length && as.every((a) => bs.some((b) => isAlike(a, b)));
+/** A run with other counters that count alike, each in place of its own; null where others do not. */
+function inLoopsOf(run: Run, counters: readonly Counter[]): Run | null {
+  const isAlike = (a: Counter, b: Counter): boolean => equal(a.times, b.times) && equal(a.limit, b.limit);
+  const named = (a: Counter): Counter | undefined => counters.find((b) => a.name === b.name && isAlike(a, b));
+  if (run.counters.length !== counters.length) return null;
+  if (run.counters.every((c) => named(c) !== undefined)) return run;
+  // Limits may be over counters before them, which then would have other names.
+  if (!run.counters.every((c, i) => isAlike(c, counters[i]!))) return null;
+  const by = new Map(run.counters.map((c, i) => [c.name, parameter(counters[i]!.name)]));
+  return { counters, start: substituted(run.start, by), end: substituted(run.end, by) };
 }
 
 /** Runs of which one is that of all iterations of a loop, or of two. */
 function widened(runs: readonly Run[], isAtLeastZero: (f: Form) => boolean): readonly Run[] | null {
+  // A loop of one iteration, whatever its stride, would stand in the way of those that have as long a one.
+  for (const run of runs)
+    for (const counter of run.counters) {
+      if (!equal(counter.times, counter.limit) || run.counters.some((c) => has(c.limit, counter.name) || has(c.times, counter.name))) continue; // prettier-ignore
+      const [start, end] = [run.start, run.end].map((f) => replaced(f, counter.name)) as [Form, Form];
+      const fewer = { counters: run.counters.filter((c) => c !== counter), start, end };
+      return runs.map((r) => (r === run ? fewer : r));
+    }
   // Inner loops first: where an outer one has as long a stride, what is left would not be followed.
   for (const run of runs)
     for (const counter of run.counters.toReversed()) {
