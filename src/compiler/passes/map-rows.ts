@@ -40,7 +40,8 @@ export function mapRows(kernel: Kernel, options: RowOptions): Kernel {
   const found: Op[] = [];
   walkKernel(kernel, (op) => void (isRowLoop(op) && found.push(op)));
   if (found.length === 0) return kernel;
-  if (!isAlone(kernel)) return new RowMapping(kernel, options, found, 1).run();
+  // Neighbours whose terms lie side by side need a block's width.
+  if (!isAlone(kernel) || found.every(isAcross)) return new RowMapping(kernel, options, found, 1).run();
   const { threads, each } = options.rowBlocks;
   const mapped: Kernel = {
     ...kernel,
