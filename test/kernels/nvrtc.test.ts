@@ -39,6 +39,7 @@ const SPILLS: Readonly<Record<string, number>> = {
   // Of bf16 and f16 on 4 ranks, loads: beside an accumulator, a launch's numbers that hold from its begin to its end, such as the upper half of the tile's
   // number, the sign of the rank and an epoch, which are looked at once a tile (read in the machine code of reduce_scatter by packets, 104). To be mended.
   // With reciprocals the first three and reduce_scatter need 100 to 200 less (bf16, 4 ranks), the last 520.
+  // The last took 520, and all_gather_swiglu nothing, before 2026-12-01: bf16 and f16 on 4 ranks, of a text that had grown by then.
   // Sums took 468 to 500 before owners awaited their tiles one by one, and loaded together what others have sent (2026-11-30).
   "matmul/all_gather": 232,
   "matmul/all_gather_qkv": 332,

@@ -11,7 +11,6 @@ import { type Condition, CONDITIONS, without } from "../../src/compiler/prove/ev
 import { everyLength, prove, proveAnswer, PROOF_MAPPING } from "../../src/compiler/prove/index.js";
 import type { DimValues } from "../../src/compiler/types/extent.js";
 import { compileFile, LIBRARY } from "../kernels/library.js";
-import { rowsKernel } from "./rows/index.js";
 
 type Mapping = CompileOptions["mapping"];
 
@@ -157,64 +156,61 @@ const WITNESSES: Readonly<Record<Condition, () => Witness>> = {
   ordered: () => ({ text: library("reduce_scatter/push"), edits: [[/"inbox_odd"/g, '"inbox"']], at: { n: 64 } }),
   phases: () => ({
     // Threads add up what others have not stored yet.
-    text: rowsKernel("softmax-of-few-threads"),
-    edits: [[/(store %98, %90 .*\n *\}\n) *block_sync\n/, "$1"]],
-    at: { m: 14, n: 16 },
+    text: library("fused/softmax_over_ranks"),
+    edits: [[/(store %338, %312 .*\n *\}\n *\}\n) *block_sync\n/, "$1"]],
+    at: { m: 6, n: 144 },
     proved: [{ m: 2, n: 2 }],
     claim: "ordering",
   }),
   "own rows": () => ({
     // The maximum of a row that another block has found.
-    text: rowsKernel("softmax-of-few-threads"),
-    edits: [[/load %743 (\{buffer="value"\})/, "load %741 $1"]],
+    text: library("fused/softmax_over_ranks"),
+    edits: [[/load %876 (\{buffer="value"\})/, "load %873 $1"]],
     at: { m: 14, n: 8 },
     proved: [{ m: 2, n: 2 }],
     claim: "ordering",
   }),
   "whole rows": () => ({
-    // Of the two classes of a row the first.
-    text: rowsKernel("norm-of-few-threads"),
-    edits: [
-      [/load %550 (\{buffer=)"parts_f32"/, 'load %550 $1"fewer_parts_f32"'],
-      [/(%547 = binary %546, )%55 /, "$1%52 "],
-    ],
-    at: { m: 2, n: 40 },
+    // Of a row's parts the first.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [[/(%521 = reduce %2, )%520 /, "$1%7 "]],
+    at: { m: 2, n: 72 },
     proved: [{ m: 2, n: 2 }],
   }),
   "one row": () => ({
     // All rows of a round have the norm of the first.
-    text: rowsKernel("norm-of-few-threads"),
-    edits: [[/load %204 (\{buffer="folded_row"\})/, "load %2 $1"]],
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [[/load %555 (\{buffer="folded_row"\})/, "load %2 $1"]],
     at: { m: 14, n: 10 },
     proved: [{ m: 2, n: 2 }],
   }),
   "stored once": () => ({
-    // All but the first of the elements behind whole strips.
-    text: rowsKernel("norm-of-few-threads"),
-    edits: [[/for %2, (%59 \{map="threads", unroll=1\} \(%647\))/, "for %7, $1"]],
-    at: { m: 2, n: 45 },
+    // All but the first elements of threads that have four or more.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [[/for %2, (%87 \{map="serial", unordered=true\} \(%559\))/, "for %89, $1"]],
+    at: { m: 2, n: 141 },
     proved: [{ m: 2, n: 2 }],
   }),
   "all rows": () => ({
-    // All but the last, where rows are long.
-    text: rowsKernel("norm-of-few-threads"),
-    edits: [[/for %2, %19 (\{map="blocks"\} \(%219\))/, '%900 = binary %19, %7 {fn="sub"} : index\nfor %2, %900 $1']],
-    at: { m: 2, n: 40 },
+    // None, where a row is no whole number of vectors.
+    text: library("fused/all_reduce_rms_norm"),
+    edits: [[/(\n {4}for %2, %33 \{map="blocks"\}[\s\S]*?\n {4}\})(\n {4}block_sync)/, "\nif %56 () {$1\n} () {\n}$2"]],
+    at: { m: 2, n: 42 },
     proved: [{ m: 2, n: 2 }],
   }),
   "one order": () => ({
-    // One rank adds up strips in another order.
-    text: rowsKernel("norm-of-few-threads"),
+    // In another order one rank adds up what its threads have of four terms at once, of two and of one.
+    text: library("fused/all_reduce_rms_norm"),
     edits: [
       [
-        /store %352, %234 \{buffer="parts_f32"\}/,
+        /store %224, %102 \{buffer="parts_f32"\}/,
         `%900 = compare %13, %2 {fn="eq"} : bool
 if %900 () {
 $&
 } () {
-%901 = binary %235, %334 {fn="add"} : vec<8 x f32>
-%902 = binary %901, %300 {fn="add"} : vec<8 x f32>
-store %902, %234 {buffer="parts_f32"}
+%901 = binary %107, %206 {fn="add"} : vec<8 x f32>
+%902 = binary %901, %172 {fn="add"} : vec<8 x f32>
+store %902, %102 {buffer="parts_f32"}
 }`,
       ],
     ],

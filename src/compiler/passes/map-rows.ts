@@ -18,6 +18,7 @@ import { extent, type Extent } from "../types/extent.js";
 import type { PassOptions } from "./options.js";
 import { Definitions } from "./support/analysis.js";
 import {
+  inGroups,
   isRowFold,
   PARTS,
   rowAndPlace,
@@ -248,7 +249,7 @@ class RowMapping {
     build.for("blocks", [[zero, isOne ? total : build.ceilDiv(total, rows)]], ([iteration]) => {
       const first = isOne ? iteration! : build.mul(iteration!, rows);
       const count = isOne ? rows : build.binary("min", rows, build.sub(total, first));
-      const of = { count, width, threads, isAcross: false, row: (n: Value) => row(build.add(first, n)), shared };
+      const of = { count, width, threads, row: (n: Value) => row(build.add(first, n)), shared };
       this.iteration(op, of, values);
     });
   }
@@ -275,7 +276,7 @@ class RowMapping {
         const begin = build.add(line.lo, first(isOneLine ? number! : build.rem(number!, each)));
         const row = (n: Value): readonly Value[] => [...before, build.add(begin, n)];
         const width = build.div(build.constant(this.span), count);
-        this.iteration(op, { count, width, threads: null, isAcross: true, row, shared: new Map() }, values);
+        this.iteration(op, { count, width, threads: null, row, shared: new Map() }, values);
       });
     iterations(whole, most, (n) => build.mul(n, most));
     iterations(build.binary("min", rest, one), rest, () => build.mul(whole, most));
@@ -426,18 +427,10 @@ class RowMapping {
     rowThreads(build, build.mul(count, width), (q) => {
       const [n, place] = rowAndPlace(build, iteration, width, q);
       const columns = row(n);
-      let done = build.constant(0);
-      for (let each = together; each >= 1; each = Math.floor(each / 2)) {
-        const [from, step] = [done, build.constant(each)];
-        const groups = build.div(build.sub(steps, from), step);
-        const at = (k: Value, i: number): Value => {
-          const number = build.add(build.add(from, build.mul(k, step)), build.constant(i));
-          return build.add(build.mul(number, width), place);
-        };
-        const group = ([k]: readonly Value[]): void => columns(Array.from({ length: each }, (_, i) => at(k!, i)));
-        build.for("serial", [[build.constant(0), groups]], group, { unordered: true });
-        done = build.add(from, build.mul(groups, step));
-      }
+      const at = (step: Value): Value => build.add(build.mul(step, width), place);
+      inGroups(build, steps, together, at, (count, each) =>
+        build.for("serial", [[build.constant(0), count]], ([k]) => columns(each(k!)), { unordered: true }),
+      );
     });
     const covered = build.mul(steps, width);
     const rest = build.sub(length, covered);

@@ -16,8 +16,8 @@ export interface PassOptions {
   /** Threads of a block that multiplies tiles. */
   readonly tileThreads: number;
   /**
-   * Threads whose widest accesses decide whether a block takes several rows of known length at a time; `elementThreads` of the
-   * mapping that ships. One with fewer threads, such as that of proofs, takes several where this one does.
+   * Of how many threads rows of known length get theirs: `elementThreads` of the mapping that ships. A block with fewer, such as that of proofs,
+   * takes several rows at a time where this one does.
    */
   readonly rowThreads: number;
   /**

@@ -22,24 +22,23 @@ export function isRowFold(op: Op, definitions: Definitions): boolean {
 }
 
 /**
- * The rows of one iteration of a block; or, `isAcross`, neighbours whose terms lie side by side. `width` elements of each are taken at once: by
- * `threads`, each `lanes` neighbours; across, null, each one.
+ * The rows of one iteration of a block, `width` elements of each taken at once: by `threads`, each `lanes` neighbours; or, null, neighbouring rows
+ * whose terms lie side by side, each element by a lane.
  */
 export interface RowIteration {
   readonly count: Value;
   readonly width: Value;
   readonly threads: Value | null;
-  readonly isAcross: boolean;
 }
 
 /** Which row of an iteration, and which place of `width` in it, number `q` of all its rows' is. */
 export function rowAndPlace(
   build: Builder,
-  { count, isAcross }: RowIteration,
+  { count, threads }: RowIteration,
   width: Value,
   q: Value,
 ): readonly [n: Value, place: Value] {
-  if (isAcross) return [build.rem(q, count), build.div(q, count)];
+  if (threads === null) return [build.rem(q, count), build.div(q, count)];
   if (build.constantOf(count) === 1) return [build.constant(0), q];
   return [build.div(q, width), build.rem(q, width)];
 }
@@ -47,6 +46,30 @@ export function rowAndPlace(
 /** A loop over threads in an iteration. Most have one iteration of it: written out several times, its invariants would fill the registers. */
 export function rowThreads(build: Builder, count: Value, body: (q: Value) => void): void {
   build.for("threads", [[build.constant(0), count]], ([q]) => body(q!), { unroll: 1 });
+}
+
+/**
+ * Steps of a thread in groups: as many of `together` as there are, of what is left as many of half of that, down to single ones.
+ * @param at what is wanted of a step
+ * @param group emits `count` groups; `each` gives what is wanted of the steps of one
+ */
+export function inGroups(
+  build: Builder,
+  steps: Value,
+  together: number,
+  at: (step: Value) => Value,
+  group: (count: Value, each: (k: Value) => readonly Value[]) => void,
+): void {
+  let done = build.constant(0);
+  for (let n = together; n >= 1; n = Math.floor(n / 2)) {
+    const [from, size] = [done, build.constant(n)];
+    const count = build.div(build.sub(steps, from), size);
+    group(count, (k) => {
+      const first = build.add(from, build.mul(k, size));
+      return Array.from({ length: n }, (_, i) => at(build.add(first, build.constant(i))));
+    });
+    done = build.add(from, build.mul(count, size));
+  }
 }
 
 /** What is left of the folded rows of an iteration: `count` parts a row, one row after the other; or the first part of each of `across` rows, then the second. */
@@ -87,13 +110,13 @@ export class RowFolds {
     const fn = text(op, "fn") as Reduction;
     const dtype = scalarOf(op.results[0]!.type) as DType;
     const buffer = this.shared("parts", dtype, span);
-    const { count, width, isAcross } = iteration;
-    const all = { buffer, dtype, count: width, across: isAcross ? count : null };
+    const { count, width, threads } = iteration;
+    const all = { buffer, dtype, count: width, across: threads === null ? count : null };
     this.ofRows(fn, all, iteration, length, terms, together);
     // 4096 parts become 512, then 32; across, 16 become one.
     const most = Math.max(span / this.lanes, Math.ceil(span / PARTS) + this.across);
     const fewer = this.shared("fewer_parts", dtype, most);
-    const left = this.narrowed(fn, iteration, all, fewer, iteration.threads);
+    const left = this.narrowed(fn, iteration, all, fewer, threads);
     return this.build.constantOf(left.count) === 1 ? left : this.narrowed(fn, iteration, left, buffer, null);
   }
 
@@ -126,12 +149,12 @@ export class RowFolds {
   ): void {
     const { build } = this;
     const { buffer, dtype } = parts;
-    const { count, width, isAcross } = iteration;
+    const { count, width } = iteration;
     const steps = build.div(length, width);
     this.threads(build.mul(count, width), (q) => {
       const [n, place] = rowAndPlace(build, iteration, width, q);
       const at = (step: Value): Value => build.add(build.mul(step, width), place);
-      const folded = this.inFlight(fn, [build.constant(0), steps], at, (columns) => terms(n, columns), together);
+      const folded = this.inFlight(fn, steps, at, (columns) => terms(n, columns), together);
       build.store(buffer, folded, [q]);
     });
     const covered = build.mul(steps, width);
@@ -139,38 +162,25 @@ export class RowFolds {
     this.threads(build.mul(count, rest), (q) => {
       const [n, place] = rowAndPlace(build, iteration, rest, q);
       const [value] = terms(n, [build.add(covered, place)]);
-      const slot = isAcross ? q : this.placesOf(parts, n)(place);
+      const slot = parts.across === null ? this.placesOf(parts, n)(place) : q;
       build.store(buffer, build.binary(COMBINES[fn], build.load(buffer, [slot], scalar(dtype)), value!), [slot]);
     });
   }
 
-  /** What a lane folds of so many terms, `together` at a time. @param begin with which iteration, 0 @param at which term an iteration takes */
+  /** What a lane folds of so many terms, `together` at a time. @param at which term a step takes */
   private inFlight(
     fn: Reduction,
-    [begin, iterations]: readonly [Value, Value],
-    at: (iteration: Value) => Value,
+    steps: Value,
+    at: (step: Value) => Value,
     terms: (columns: readonly Value[]) => readonly Value[],
     together: number,
   ): Value {
-    const { build } = this;
-    const combined = (values: readonly Value[]): Value => values.reduce((a, b) => build.binary(COMBINES[fn], a, b));
+    const combined = (values: readonly Value[]): Value =>
+      values.reduce((a, b) => this.build.binary(COMBINES[fn], a, b));
     const parts: Value[] = [];
-    let done = begin;
-    for (let n = together; n >= 1; n = Math.floor(n / 2)) {
-      const [from, step] = [done, build.constant(n)];
-      const most = build.div(build.sub(iterations, from), step);
-      const part = this.reduce(
-        fn,
-        most,
-        (k) => {
-          const first = build.add(from, build.mul(k, step));
-          return combined(terms(Array.from({ length: n }, (_, i) => at(build.add(first, build.constant(i))))));
-        },
-        { unroll: 1 },
-      );
-      parts.push(part);
-      done = build.add(from, build.mul(most, step));
-    }
+    inGroups(this.build, steps, together, at, (count, each) => {
+      parts.push(this.reduce(fn, count, (k) => combined(terms(each(k))), { unroll: 1 }));
+    });
     return combined(parts);
   }
 

@@ -147,7 +147,6 @@ interface Ends {
 
 /** What is touched in a row that threads count, and how far apart rows are. */
 interface InRow extends Ends {
-  readonly row: Counter;
   readonly place: Counter;
   readonly ofRow: Form;
 }
@@ -160,7 +159,7 @@ function inRow({ access, index, counters, threads }: RoundTouch, ranges: Ranges)
   if (ofRow === null) return null;
   const inside = minus(index, product(ofRow, parameter(row.name)));
   const [first, last] = [false, true].map((most) => boundOf(inside, counters, most, ranges)) as [Form, Form];
-  return { row, place, ofRow, first, last: plus(last, constant(access.lanes - 1)) };
+  return { place, ofRow, first, last: plus(last, constant(access.lanes - 1)) };
 }
 
 /** What a number is taken of what a loop counts. */

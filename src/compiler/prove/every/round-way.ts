@@ -3,7 +3,7 @@ import { bufferOf, type Kernel, type Op } from "../../ir/module.js";
 import { WIDEST_ACCESS } from "../../machine/architectures.js";
 import { DTYPES } from "../../types/dtype.js";
 import type { Span } from "../../source.js";
-import { boundOf, type Counter, exactQuotient, digitsOf } from "./bounds.js";
+import { boundOf, type Counter, digitsOf, exactQuotient } from "./bounds.js";
 import { demand, NotShown } from "./conditions.js";
 import { addedTo, type Expression, NotAffine } from "./expressions.js";
 import {
